@@ -99,15 +99,15 @@ def select_by_pattern(pattern: str) -> PurgeRequest:
 
 def select_by_id(snapshot: Snapshot, prefix: str) -> PurgeRequest:
     """Select a record with its sources and decisions, and its words wherever else they are."""
-    identity = api.find_id(snapshot.by_id, prefix)
-    if not identity.startswith(("SIG-", "LRN-")):
+    record_id = api.find_id(snapshot.by_id, prefix)
+    if not record_id.startswith(("SIG-", "LRN-")):
         raise ReflectError(
-            f"cannot purge '{identity}' alone", "use the id of a signal or rule, or --match REGEX", "usage"
+            f"cannot purge '{record_id}' alone", "use the id of a signal or rule, or --match REGEX", "usage"
         )
-    ids = {identity}
-    if identity.startswith("LRN-"):
-        ids |= {one["id"] for one in snapshot.history.decisions if one["subject"] == identity}
-        ids |= set(snapshot.history.learnings[identity]["signals"])
+    ids = {record_id}
+    if record_id.startswith("LRN-"):
+        ids |= {one["id"] for one in snapshot.history.decisions if one["subject"] == record_id}
+        ids |= set(snapshot.history.learnings[record_id]["signals"])
     return _select_records(snapshot, ids)
 
 
@@ -123,38 +123,40 @@ def select_purged_elsewhere(snapshot: Snapshot, purges: Iterable[Purge]) -> Purg
     return _select_records(snapshot, {one for one in snapshot.history.learnings if id_mark(one) in marks})
 
 
-def list_rules_to_revert(snapshot: Snapshot, wish: PurgeRequest) -> list[Learning]:
+def list_rules_to_revert(snapshot: Snapshot, request: PurgeRequest) -> list[Learning]:
     """List the rules in force that must leave their files first."""
-    return list(_find_rules_in_force(snapshot.history, wish, _find_affected(snapshot, wish)))
+    return list(_find_rules_in_force(snapshot.history, request, _find_affected(snapshot, request)))
 
 
-def plan_purge(store: Store, env: Mapping[str, str], read: ReadSnapshot, wish: PurgeRequest, folder: str) -> PurgePlan:
+def plan_purge(
+    store: Store, env: Mapping[str, str], read: ReadSnapshot, request: PurgeRequest, folder: str
+) -> PurgePlan:
     """Plan the purge; change nothing."""
     purge_main.require_ready(store)
-    _require_narrow(store, wish)
+    _require_narrow(store, request)
     snapshot = read(store)
-    found = purge_main.preview_purge(store, wish.search, wish.ids, _map_decisions(snapshot))
+    found = purge_main.preview_purge(store, request.search, request.ids, _map_decisions(snapshot))
     if found.is_empty:
         raise ReflectError("nothing in the store says that", "try it with 'git grep' in the store", code="no-match")
-    touched = _find_affected(snapshot, wish)
-    reverted = tuple(_find_rules_in_force(snapshot.history, wish, touched))
+    touched = _find_affected(snapshot, request)
+    reverted = tuple(_find_rules_in_force(snapshot.history, request, touched))
     ctx = load_context(store, env, snapshot, folder)
     away = [one for one in reverted if not _with_project(ctx, one).place.is_in_scope(one)]
-    back = tuple(_find_reinstated(ctx, snapshot.history, wish, touched))
+    back = tuple(_find_reinstated(ctx, snapshot.history, request, touched))
     unreached = (
         *(_format_unreachable_file(one) for one in away),
-        *_find_matching_branches(store, wish),
+        *_find_matching_branches(store, request),
         *_list_unreached(store, env),
     )
-    return PurgePlan(wish, found, reverted, back, unreached, tuple(_find_unpurged(snapshot.history, found)))
+    return PurgePlan(request, found, reverted, back, unreached, tuple(_find_unpurged(snapshot.history, found)))
 
 
-def _require_narrow(store: Store, wish: PurgeRequest) -> None:
+def _require_narrow(store: Store, request: PurgeRequest) -> None:
     """Refuse a pattern that every purge record matches: it could never be purged."""
     said = store_paths.emit_purge(Purge(1, utc(), store.machine, ()))
     for text in (PURGED, COMMITTER, _format_subject(1), f"Machine: {store.machine}"):
         said += f"\n{text}".encode()
-    if any(map(wish.search.matches_bytes, said.split(b"\n"))):
+    if any(map(request.search.matches_bytes, said.split(b"\n"))):
         raise ReflectError(
             "that is said by every purge, and by much else that is ours", "give a narrower pattern", "usage", EXIT_USAGE
         )
@@ -172,17 +174,17 @@ def _find_unpurged(history: History, found: PurgePreview) -> Iterator[Learning]:
             yield learning
 
 
-def _find_affected(snapshot: Snapshot, wish: PurgeRequest) -> frozenset[str]:
+def _find_affected(snapshot: Snapshot, request: PurgeRequest) -> frozenset[str]:
     """Return the learnings affected by the purge: their approved record, or a decision about them."""
     told = (one for one in snapshot.main_records.values() if one["id"].startswith(("LRN-", "DEC-")))
-    goes = (one for one in told if one["id"] in wish.ids or _matches_record(one, wish.search))
+    goes = (one for one in told if one["id"] in request.ids or _matches_record(one, request.search))
     return frozenset(one["subject"] if one["id"].startswith("DEC-") else one["id"] for one in goes)
 
 
-def _find_rules_in_force(history: History, wish: PurgeRequest, touched: Collection[str]) -> Iterator[Learning]:
+def _find_rules_in_force(history: History, request: PurgeRequest, touched: Collection[str]) -> Iterator[Learning]:
     """Yield the rules in force to revert: `touched`, or matching in their current wording."""
     for learning in history.get_rules_in_force():
-        if learning["id"] in touched or _matches_record(learning, wish.search):
+        if learning["id"] in touched or _matches_record(learning, request.search):
             yield learning
 
 
@@ -194,11 +196,11 @@ def _matches_record(record: Mapping[str, Any], sought: TextSearch) -> bool:
     return sought.matches_bytes(data)
 
 
-def _find_reinstated(ctx: Context, history: History, wish: PurgeRequest, touched: Collection[str]) -> list[Learning]:
+def _find_reinstated(ctx: Context, history: History, request: PurgeRequest, touched: Collection[str]) -> list[Learning]:
     """Return the rules that come back once all are reverted; one revert may bring back another rule to purge."""
     made: list[Decision] = []
     before = {one["id"] for one in history.get_rules_in_force()}
-    while learning := next(_find_rules_in_force(history, wish, touched), None):
+    while learning := next(_find_rules_in_force(history, request, touched), None):
         approval = next(one for one in history.decisions if one["id"] == learning["decision"])
         made += revert.build_reverts(ctx, revert.find_batch(history, approval), utc_precise())
         history = revert.with_decisions(ctx, made)
@@ -216,9 +218,9 @@ def _format_unreachable_file(learning: Learning) -> str:
     return f"'{learning['target']['path']}' of the project '{project['name']}', which is not here: {learning['id']}"
 
 
-def _find_matching_branches(store: Store, wish: PurgeRequest) -> Iterator[str]:
+def _find_matching_branches(store: Store, request: PurgeRequest) -> Iterator[str]:
     for tip in purge_refs.list_user_refs(store):
-        if wish.search.matches_text(tip.ref):
+        if request.search.matches_text(tip.ref):
             yield f"'{tip.ref}', which is called so: rename it"
 
 
@@ -236,41 +238,41 @@ def run_purge(
     store: Store, env: Mapping[str, str], read: ReadSnapshot, proposal: PurgePlan, by: DecisionAuthor, folder: str
 ) -> PurgeResult:
     """Revert the rules in force, then purge all history."""
-    wish = proposal.request
+    request = proposal.request
     before = {one for listed in _map_decisions(read(store)).values() for one in listed}
-    written = revert_rules(store, env, read, wish, by, folder)
+    written = revert_rules(store, env, read, request, by, folder)
     with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
         inbox.commit_all(store)
         about = _map_decisions(read(store))
-        found = purge_main.preview_purge(store, wish.search, wish.ids, about)
+        found = purge_main.preview_purge(store, request.search, request.ids, about)
         # The reverts just made are purged with their rules and not reported.
         own = {one for listed in about.values() for one in listed} - before
         told = tuple(one for one in found.records if one not in own)
         number, new, marks = _build_announcement(store, found)
-        commit = purge_main.run_purge(store, found, wish.search, marks, new, _format_subject(len(told)))
+        commit = purge_main.run_purge(store, found, request.search, marks, new, _format_subject(len(told)))
     refresh_derived_files(store, env, read(store))
-    return PurgeResult(commit, number, told, tuple(purge_main.find_remains(store, wish.search)), written)
+    return PurgeResult(commit, number, told, tuple(purge_main.find_remains(store, request.search)), written)
 
 
 def _map_decisions(snapshot: Snapshot) -> dict[str, list[str]]:
     """Map each learning to the decisions about it, which are purged with it."""
     found: dict[str, list[str]] = {}
-    for identity, made in snapshot.main_records.items():
-        if identity.startswith("DEC-") and made["subject"].startswith("LRN-"):
-            found.setdefault(made["subject"], []).append(identity)
+    for record_id, made in snapshot.main_records.items():
+        if record_id.startswith("DEC-") and made["subject"].startswith("LRN-"):
+            found.setdefault(made["subject"], []).append(record_id)
     return found
 
 
 def revert_rules(
-    store: Store, env: Mapping[str, str], read: ReadSnapshot, wish: PurgeRequest, by: DecisionAuthor, folder: str
+    store: Store, env: Mapping[str, str], read: ReadSnapshot, request: PurgeRequest, by: DecisionAuthor, folder: str
 ) -> list[RevertedRule]:
     """Revert rules one by one: a revert may bring back a replaced rule that must be reverted as well."""
     written: list[RevertedRule] = []
     for _ in range(_MAX_ROUNDS):
         snapshot = read(store)
         # Computed again each time: the last revert is itself a decision, and names its author.
-        learning = next(iter(list_rules_to_revert(snapshot, wish)), None)
+        learning = next(iter(list_rules_to_revert(snapshot, request)), None)
         if learning is None:
             return written
         ctx = _with_project(load_context(store, env, snapshot, folder), learning)

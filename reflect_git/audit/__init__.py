@@ -77,30 +77,30 @@ def run_audit(
     store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan], folder: str = ""
 ) -> Report:  # fmt: skip
     """Report everything without an approval, and every record that contradicts another."""
-    matter = AuditContext(store, env, now, read, folder)
-    sheets = _get_or_none(lambda: lines.list_files(matter)) or []
-    whose = lines.find_line_authors(matter, sheets)
-    looked = [finding for look in (*QUICK_CHECKS, *THOROUGH_CHECKS) for finding in _run_check(look, matter)]
+    ctx = AuditContext(store, env, now, read, folder)
+    sheets = _get_or_none(lambda: lines.list_files(ctx)) or []
+    whose = lines.find_line_authors(ctx, sheets)
+    looked = [finding for look in (*QUICK_CHECKS, *THOROUGH_CHECKS) for finding in _run_check(look, ctx)]
     found = dict.fromkeys([*looked, *lines.report_claude_lines(whose)])
-    accepted = _get_or_none(lambda: _map_accepted(matter)) or {}
+    accepted = _get_or_none(lambda: _map_accepted(ctx)) or {}
     judged = tuple(replace(one, accepted=accepted.get(one.key, "")) for one in found)
     needing = {
         "needing_decision": sum(one.needs_decision for one in judged),
-        "unchecked": _get_or_none(lambda: _count_unchecked(matter)) or 0,
+        "unchecked": _get_or_none(lambda: _count_unchecked(ctx)) or 0,
     }
     return Report(
         utc(now), store.root, store.machine, store.git.resolve(MAIN) or "", judged,
-        (_get_or_none(lambda: approvals.list_rule_evidence(matter, sheets)) or []), lines.count_lines(whose),
-        (_get_or_none(lambda: store_state.list_policies(matter)) or []),
-        {**(_get_or_none(lambda: _count_examined(matter)) or {}), **needing},
+        (_get_or_none(lambda: approvals.list_rule_evidence(ctx, sheets)) or []), lines.count_lines(whose),
+        (_get_or_none(lambda: store_state.list_policies(ctx)) or []),
+        {**(_get_or_none(lambda: _count_examined(ctx)) or {}), **needing},
     )  # fmt: skip
 
 
 def run_quick_audit(store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan]) -> list[Finding]:
     """List what needs a decision, without checking objects, transcripts and signatures."""
-    matter = AuditContext(store, env, now, read)
-    found = dict.fromkeys(finding for look in QUICK_CHECKS for finding in _run_check(look, matter))
-    accepted = _get_or_none(lambda: _map_accepted(matter)) or {}
+    ctx = AuditContext(store, env, now, read)
+    found = dict.fromkeys(finding for look in QUICK_CHECKS for finding in _run_check(look, ctx))
+    accepted = _get_or_none(lambda: _map_accepted(ctx)) or {}
     return [one for one in found if one.needs_decision and one.key not in accepted]
 
 
@@ -112,18 +112,18 @@ def _get_or_none(ask: Callable[[], T]) -> T | None:
         return None
 
 
-def _run_check(look: Check, matter: AuditContext) -> Iterator[Finding]:
+def _run_check(check: Check, ctx: AuditContext) -> Iterator[Finding]:
     """Run a check; report a check that fails as a finding, so that the others still run."""
     try:
-        yield from look(matter)
+        yield from check(ctx)
     except (ReflectError, OSError) as error:
-        what = look.__name__.removeprefix("check_")
+        what = check.__name__.removeprefix("check_")
         yield Finding("unchecked", ERROR, what, f"the {what} cannot be checked: {error}", "see 'reflect-git doctor'")
 
 
-def _map_accepted(matter: AuditContext) -> dict[str, str]:
+def _map_accepted(ctx: AuditContext) -> dict[str, str]:
     """Map keys of findings to the decisions by which a person accepted them, unless reverted."""
-    history = matter.scan.history
+    history = ctx.scan.history
     made = [one for one in history.decisions if one["kind"] == "policy" and one["subject"] == SUBJECT]
     return {
         str(key): one["id"]
@@ -136,10 +136,10 @@ def _map_accepted(matter: AuditContext) -> dict[str, str]:
 def accept_findings(store: Store, findings: Iterable[Finding], by: DecisionAuthor, reason: str = "") -> Decision:
     """Accept findings: one decision, one commit; the next audit shows who did it and when."""
     chosen = list(findings)
-    told = [f"{one.code} {one.subject}" for one in chosen]
+    labels = [f"{one.code} {one.subject}" for one in chosen]
     made = api.build_decision(
         store, "policy", SUBJECT, by, utc_precise(), reason=reason,
-        meta={"accepted": [one.key for one in chosen], "findings": told},
+        meta={"accepted": [one.key for one in chosen], "findings": labels},
     )  # fmt: skip
     api.commit_records(
         store, [made], f"policy: {plural(len(chosen), 'finding')} accepted", {"Approved-By": [by["road"]]}
@@ -151,33 +151,31 @@ def accept_removed(
     store: Store, env: Mapping[str, str], now: float, read: Callable[[Store], Scan], commit: str, by: DecisionAuthor
 ) -> None:  # fmt: skip
     """Keep records that a commit removed from main and that were put back: no review or audit asks again."""
-    matter = AuditContext(store, env, now, read)
-    taken = [
-        finding for one in matter.commits if one.id == commit for finding in store_state.check_deleted(matter, one)
-    ]
+    ctx = AuditContext(store, env, now, read)
+    taken = [finding for one in ctx.commits if one.id == commit for finding in store_state.check_deleted(ctx, one)]
     open_ones = [one for one in taken if one.needs_decision]
     if open_ones:
         accept_findings(store, open_ones, by)
     user_git.delete_removed(store, commit)
 
 
-def _count_examined(matter: AuditContext) -> dict[str, int]:
+def _count_examined(ctx: AuditContext) -> dict[str, int]:
     """Count what was examined."""
-    scan, roads = matter.scan, [one["by"]["road"] for one in matter.scan.history.decisions]
+    scan, roads = ctx.scan, [one["by"]["road"] for one in ctx.scan.history.decisions]
     return {
-        "commits": len(matter.commits), "signed": sum(one.is_signed for one in matter.commits),
-        "learnings": len(scan.history.learnings), "in_force": len(matter.in_force), "decisions": len(roads),
+        "commits": len(ctx.commits), "signed": sum(one.is_signed for one in ctx.commits),
+        "learnings": len(scan.history.learnings), "in_force": len(ctx.in_force), "decisions": len(roads),
         **{road: roads.count(road) for road in sorted(set(roads))},
     }  # fmt: skip
 
 
-def _count_unchecked(matter: AuditContext) -> int:
+def _count_unchecked(ctx: AuditContext) -> int:
     """Count the decisions whose proof cannot be checked."""
-    gone = {made["id"] for made in [*proofs.list_unchecked(matter), *approvals.list_without_transcript(matter)]}
+    gone = {made["id"] for made in [*proofs.list_unchecked(ctx), *approvals.list_without_transcript(ctx)]}
     return (
         len(gone)
         if processes.can_list_parents()
-        else len(gone | {made["id"] for made in proofs.list_personal_decisions(matter)})
+        else len(gone | {made["id"] for made in proofs.list_personal_decisions(ctx)})
     )
 
 

@@ -25,20 +25,20 @@ APPROVING_KINDS = ("approved", "applied", "amended")
 _MAX_QUESTIONS = 4  # the most questions that one dialog of the client can have
 
 
-def check_learnings(matter: AuditContext) -> Iterator[Finding]:
+def check_learnings(ctx: AuditContext) -> Iterator[Finding]:
     """Report rules without a matching approval, and decisions whose text does not match its hash."""
-    for identity, learning in matter.learnings.items():
-        trouble = _find_mismatch(learning, matter.decisions.get(learning["decision"]))
-        if trouble:
-            severity = DECIDE if identity in matter.in_force else WARNING
-            hint = f"take it out: reflect-git revert {identity}; its story: reflect-git show {identity}"
-            message = f"no approval for '{identity}': {trouble}"
-            yield Finding("learning-unapproved", severity, identity, message, hint, get_record_path(identity))
-    for identity, made in matter.decisions.items():
+    for record_id, learning in ctx.learnings.items():
+        problem = _find_mismatch(learning, ctx.decisions.get(learning["decision"]))
+        if problem:
+            severity = DECIDE if record_id in ctx.in_force else WARNING
+            hint = f"take it out: reflect-git revert {record_id}; its story: reflect-git show {record_id}"
+            message = f"no approval for '{record_id}': {problem}"
+            yield Finding("learning-unapproved", severity, record_id, message, hint, get_record_path(record_id))
+    for record_id, made in ctx.decisions.items():
         if made["text"] is not None and made["text_sha256"] != digest(made["text"]):
-            message = f"the text of '{identity}' is not the one that was decided: its hash is another"
-            hint = f"see: {matter.format_git_command('log', '-p', '--', get_record_path(identity))}"
-            yield Finding("record-edited", DECIDE, identity, message, hint, get_record_path(identity))
+            message = f"the text of '{record_id}' is not the one that was decided: its hash is another"
+            hint = f"see: {ctx.format_git_command('log', '-p', '--', get_record_path(record_id))}"
+            yield Finding("record-edited", DECIDE, record_id, message, hint, get_record_path(record_id))
 
 
 def _find_mismatch(learning: Learning, made: Decision | None) -> str:
@@ -54,22 +54,22 @@ def _find_mismatch(learning: Learning, made: Decision | None) -> str:
     return ""
 
 
-def check_channels(matter: AuditContext) -> Iterator[Finding]:
+def check_channels(ctx: AuditContext) -> Iterator[Finding]:
     """Report unattended approvals and guards without a policy in force at that time on that machine."""
     guarded = [
-        one for one in matter.scan.history.decisions if one["kind"] in GUARD_KINDS and one["by"]["road"] == "unattended"
+        one for one in ctx.scan.history.decisions if one["kind"] in GUARD_KINDS and one["by"]["road"] == "unattended"
     ]
-    for made in (*_list_approvals(matter, "unattended"), *guarded):
-        if not _allows_unattended(matter, made["machine"], made["timestamp"]):
+    for made in (*_list_approvals(ctx, "unattended"), *guarded):
+        if not _allows_unattended(ctx, made["machine"], made["timestamp"]):
             message = f"'{made['id']}' was approved unattended, and no policy allowed that then"
             yield Finding(
                 "unattended", DECIDE, made["id"], message, _get_revert_hint(made), get_record_path(made["id"])
             )
 
 
-def check_names(matter: AuditContext) -> Iterator[Finding]:
+def check_names(ctx: AuditContext) -> Iterator[Finding]:
     """Note decisions without a person's name."""
-    history = matter.scan.history
+    history = ctx.scan.history
     decided = [
         one for one in history.decisions if one["kind"] not in SETTING_KINDS and one["id"] not in history.void_decisions
     ]
@@ -79,25 +79,25 @@ def check_names(matter: AuditContext) -> Iterator[Finding]:
         yield Finding("nameless", NOTE, nameless[-1], message, NO_NAME_HINT)
 
 
-def _list_retired(matter: AuditContext) -> list[Decision]:
+def _list_retired(ctx: AuditContext) -> list[Decision]:
     """Return the rules reverted inside Claude Code, which requires an answer about a broken rule."""
     return [
         one
-        for one in matter.scan.history.decisions
+        for one in ctx.scan.history.decisions
         if one["kind"] == "reverted" and one["by"]["road"] == "ask-user-question"
     ]  # fmt: skip
 
 
-def _list_approvals(matter: AuditContext, road: str) -> list[Decision]:
+def _list_approvals(ctx: AuditContext, channel: str) -> list[Decision]:
     return [
-        one for one in matter.scan.history.decisions if one["kind"] in APPROVING_KINDS and one["by"]["road"] == road
+        one for one in ctx.scan.history.decisions if one["kind"] in APPROVING_KINDS and one["by"]["road"] == channel
     ]
 
 
-def _allows_unattended(matter: AuditContext, machine: str, moment: str) -> bool:
+def _allows_unattended(ctx: AuditContext, machine: str, moment: str) -> bool:
     """Tell whether a policy allowed unattended approval on a machine at a moment."""
     value = None
-    for made in matter.scan.history.decisions:
+    for made in ctx.scan.history.decisions:
         switched = made["meta"].get("to")
         is_before = made["timestamp"][:19] <= moment[:19]
         if made["kind"] == "policy" and made["machine"] == machine and is_before and isinstance(switched, dict):
@@ -109,9 +109,9 @@ def _get_revert_hint(made: Decision) -> str:
     return f"take it back: reflect-git revert {made['id' if made['kind'] in GUARD_KINDS else 'subject']}"
 
 
-def check_answers(matter: AuditContext) -> Iterator[Finding]:
+def check_answers(ctx: AuditContext) -> Iterator[Finding]:
     """Report answers that were used twice, or that the client's transcript does not have."""
-    rested = [*_list_approvals(matter, "ask-user-question"), *_list_retired(matter)]
+    rested = [*_list_approvals(ctx, "ask-user-question"), *_list_retired(ctx)]
     used: dict[tuple[str, str], list[Decision]] = {}
     for made in rested:
         answer = answer_of(made)
@@ -123,11 +123,9 @@ def check_answers(matter: AuditContext) -> Iterator[Finding]:
         else:
             used.setdefault(answer, []).append(made)
     for (session, call), decided in used.items():
-        yield from _check_replayed(matter, session, call, decided)
+        yield from _check_replayed(ctx, session, call, decided)
     for session in {session for session, _ in used}:
-        yield from _check_transcript(
-            matter, session, {call: made for (of, call), made in used.items() if of == session}
-        )
+        yield from _check_transcript(ctx, session, {call: made for (of, call), made in used.items() if of == session})
 
 
 def answer_of(made: Decision) -> tuple[str, str] | None:
@@ -138,11 +136,11 @@ def answer_of(made: Decision) -> tuple[str, str] | None:
     return str(answer["session"]), str(answer["call"])
 
 
-def _check_replayed(matter: AuditContext, session: str, call: str, decided: list[Decision]) -> Iterator[Finding]:
+def _check_replayed(ctx: AuditContext, session: str, call: str, decided: list[Decision]) -> Iterator[Finding]:
     """Report approvals that share one answer: of the same text or signal, or more than a dialog has questions."""
     seen: set[str] = set()
     for number, made in enumerate(decided):
-        marks = {f"text {made['text_sha256']}", *matter.scan.history.get_signals(made)}
+        marks = {f"text {made['text_sha256']}", *ctx.scan.history.get_signals(made)}
         if seen & marks or number >= _MAX_QUESTIONS:
             message = f"'{made['id']}' rests on an answer that was used before: call {call} of session {session}"
             yield Finding(
@@ -151,9 +149,9 @@ def _check_replayed(matter: AuditContext, session: str, call: str, decided: list
         seen |= marks
 
 
-def _check_transcript(matter: AuditContext, session: str, used: Mapping[str, list[Decision]]) -> Iterator[Finding]:
+def _check_transcript(ctx: AuditContext, session: str, used: Mapping[str, list[Decision]]) -> Iterator[Finding]:
     """Report approvals that the session's transcript, if it still exists, does not confirm."""
-    transcript = find_transcript(matter, session)
+    transcript = find_transcript(ctx, session)
     everything = [made for decided in used.values() for made in decided]
     if not transcript:
         message = (
@@ -162,31 +160,31 @@ def _check_transcript(matter: AuditContext, session: str, used: Mapping[str, lis
         )
         yield Finding("transcript-gone", NOTE, session, message, "")
         return
-    told = dict(_read_dialogs(matter, transcript))
+    dialog = dict(_read_dialogs(ctx, transcript))
     for call, decided in used.items():
         for made in decided:
-            trouble = _find_contradiction(made, told.get(call))
-            if trouble:
-                message = f"'{made['id']}' rests on call {call}, and {trouble}"
+            problem = _find_contradiction(made, dialog.get(call))
+            if problem:
+                message = f"'{made['id']}' rests on call {call}, and {problem}"
                 yield Finding("answer-unfounded", DECIDE, made["id"], message, _get_revert_hint(made), transcript)
 
 
-def list_without_transcript(matter: AuditContext) -> list[Decision]:
+def list_without_transcript(ctx: AuditContext) -> list[Decision]:
     """Return the approvals inside Claude Code whose session no longer has a transcript."""
-    rested = [(made, answer_of(made)) for made in _list_approvals(matter, "ask-user-question")]
-    return [made for made, answer in rested if answer and not find_transcript(matter, answer[0])]
+    rested = [(made, answer_of(made)) for made in _list_approvals(ctx, "ask-user-question")]
+    return [made for made, answer in rested if answer and not find_transcript(ctx, answer[0])]
 
 
-def find_transcript(matter: AuditContext, session: str) -> str:
+def find_transcript(ctx: AuditContext, session: str) -> str:
     """Return the transcript of a session, below the folder of the project it started in; "" if it is gone."""
-    name = os.path.join(glob.escape(paths.projects_dir(matter.env)), "*", f"{glob.escape(session)}.jsonl")
+    name = os.path.join(glob.escape(paths.projects_dir(ctx.env)), "*", f"{glob.escape(session)}.jsonl")
     return next(iter(sorted(glob.glob(name))), "")
 
 
-def _read_dialogs(matter: AuditContext, transcript: str) -> Iterator[tuple[str, tuple[str, dict[str, str]]]]:
+def _read_dialogs(ctx: AuditContext, transcript: str) -> Iterator[tuple[str, tuple[str, dict[str, str]]]]:
     """Yield (call, (why the client did not write it, text hash or subject → label)) for each answered dialog."""
     try:
-        for dialog in find_dialogs(transcript, paths.projects_dir(matter.env)):
+        for dialog in find_dialogs(transcript, paths.projects_dir(ctx.env)):
             yield dialog.call, (dialog.problem, dict(_parse_answers(dialog.result.get("answers"))))
     except ReflectError:
         return
@@ -200,13 +198,13 @@ def _parse_answers(given: Any) -> Iterator[tuple[str, str]]:
             yield answer["subject"], answer["label"]
 
 
-def _find_contradiction(made: Decision, told: tuple[str, dict[str, str]] | None) -> str:
+def _find_contradiction(made: Decision, dialog: tuple[str, dict[str, str]] | None) -> str:
     """Return how the transcript contradicts a decision, or ""."""
-    if told is None:
+    if dialog is None:
         return "the transcript of that session has no such call"
-    trouble, labels = told
-    if trouble:
-        return f"the client did not write that answer: it {trouble}"
+    problem, labels = dialog
+    if problem:
+        return f"the client did not write that answer: it {problem}"
     is_retired = made["kind"] == "reverted"
     label = labels.get(made["subject"] if is_retired else str(made["text_sha256"]))
     if label is None:
@@ -221,19 +219,19 @@ def _find_contradiction(made: Decision, told: tuple[str, dict[str, str]] | None)
 _UNSIGNED = "unsigned"
 
 
-def list_rule_evidence(matter: AuditContext, sheets: Iterable[AuditedFile]) -> list[dict[str, Any]]:
+def list_rule_evidence(ctx: AuditContext, sheets: Iterable[AuditedFile]) -> list[dict[str, Any]]:
     """List the evidence for each rule in force, oldest first; a rule that is in no file here has no lines."""
     where: dict[str, list[dict[str, Any]]] = {}
-    for sheet in sheets:
-        for line in sheet.lines:
-            where.setdefault(line.id, []).append({"file": sheet.path, "line": line.number})
-    listed = sorted(matter.in_force.values(), key=lambda one: (one["timestamp"], one["id"]))
-    return [_build_rule_evidence(matter, one, where.get(one["id"], [])) for one in listed]
+    for audited in sheets:
+        for line in audited.lines:
+            where.setdefault(line.id, []).append({"file": audited.path, "line": line.number})
+    listed = sorted(ctx.in_force.values(), key=lambda one: (one["timestamp"], one["id"]))
+    return [_build_rule_evidence(ctx, one, where.get(one["id"], [])) for one in listed]
 
 
-def _build_rule_evidence(matter: AuditContext, learning: Learning, lines: list[dict[str, Any]]) -> dict[str, Any]:
-    history = matter.scan.history
-    approval = matter.decisions.get(learning["decision"])
+def _build_rule_evidence(ctx: AuditContext, learning: Learning, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    history = ctx.scan.history
+    approval = ctx.decisions.get(learning["decision"])
     changes = [
         made
         for made in history.decisions
@@ -242,18 +240,18 @@ def _build_rule_evidence(matter: AuditContext, learning: Learning, lines: list[d
     return {
         "id": learning["id"], "text": learning["text"], "scope": learning["scope"], "target": learning["target"],
         "project": learning["project"]["name"] if learning["project"] else None, "trust": learning["trust"],
-        "lines": lines, "approved": _describe_decision(matter, approval) if approval else None,
-        "amended": [_describe_decision(matter, made) for made in changes],
+        "lines": lines, "approved": _describe_decision(ctx, approval) if approval else None,
+        "amended": [_describe_decision(ctx, made) for made in changes],
     }  # fmt: skip
 
 
-def _describe_decision(matter: AuditContext, made: Decision) -> dict[str, Any]:
+def _describe_decision(ctx: AuditContext, made: Decision) -> dict[str, Any]:
     """Describe a decision: by whom and where; `answer` identifies the person's answer in the client's records."""
-    commit, answer = matter.added_by.get(get_record_path(made["id"])), answer_of(made)
+    commit, answer = ctx.added_by.get(get_record_path(made["id"])), answer_of(made)
     return {
         "decision": made["id"], "time": made["timestamp"], "machine": made["machine"], "by": made["by"],
         "text_sha256": made["text_sha256"],
         "answer": {"session": answer[0], "call": answer[1]} if answer else None,
         "commit": commit.id if commit else None,
-        "signature": matter.signatures.get(commit.id, _UNSIGNED) if commit else None,
+        "signature": ctx.signatures.get(commit.id, _UNSIGNED) if commit else None,
     }  # fmt: skip

@@ -37,93 +37,93 @@ if TYPE_CHECKING:
 _GLOBAL = "global"
 
 
-def check_lines(matter: AuditContext) -> Iterator[Finding]:
+def check_lines(ctx: AuditContext) -> Iterator[Finding]:
     """Report entries that differ from what was approved, and snapshots whose project is not here."""
-    mirrors = _load_snapshots(matter)
+    mirrors = _load_snapshots(ctx)
     seen: set[str] = set()
-    for found in _load_files(matter, mirrors):
+    for found in _load_files(ctx, mirrors):
         if isinstance(found, Finding):
             yield found
             continue
         seen |= set(found.snapshots)
-        told = [replace(one, path=found.path) for one in _check_file(matter, found, mirrors)]
-        yield from with_authors(matter, found, told)
+        findings = [replace(one, path=found.path) for one in _check_file(ctx, found, mirrors)]
+        yield from with_authors(ctx, found, findings)
     for path in sorted(set(mirrors) - seen):
         message = f"'{path}': the project is not here, or nobody worked in it lately"
         yield Finding("not-here", NOTE, path, message, "run 'reflect-git audit' in its folder")
 
 
-def list_files(matter: AuditContext) -> list[AuditedFile]:
+def list_files(ctx: AuditContext) -> list[AuditedFile]:
     """Return every target on this machine that can be read."""
-    return [one for one in _load_files(matter, _load_snapshots(matter)) if isinstance(one, AuditedFile)]
+    return [one for one in _load_files(ctx, _load_snapshots(ctx)) if isinstance(one, AuditedFile)]
 
 
-def _load_files(matter: AuditContext, mirrors: dict[str, dict[str, str]]) -> Iterator[AuditedFile | Finding]:
+def _load_files(ctx: AuditContext, mirrors: dict[str, dict[str, str]]) -> Iterator[AuditedFile | Finding]:
     """Yield every target on this machine once, or a finding if it cannot be read."""
     seen: set[str] = set()
-    for place in _list_places(matter):
+    for place in _list_places(ctx):
         for target, named in _list_targets(place, mirrors):
             try:
-                sheet = _load_file(place, target, tuple(named))
+                audited = _load_file(place, target, tuple(named))
             except (ReflectError, OSError) as error:
                 hint = getattr(error, "hint", None) or f"look at '{target.path}'"
                 yield Finding("unreadable", DECIDE, target.path, str(error), hint, target.path)
                 continue
-            if sheet.path not in seen:
-                seen.add(sheet.path)
-                yield sheet
+            if audited.path not in seen:
+                seen.add(audited.path)
+                yield audited
 
 
-def _check_file(matter: AuditContext, sheet: AuditedFile, mirrors: dict[str, dict[str, str]]) -> Iterator[Finding]:
+def _check_file(ctx: AuditContext, audited: AuditedFile, mirrors: dict[str, dict[str, str]]) -> Iterator[Finding]:
     """Report all differences in one file."""
-    yield from _check_markers(sheet)
-    for line in sheet.lines:
-        yield from _check_entry(matter, sheet, line)
-    yield from _check_unapproved_lines(sheet)
-    live_ids = {line.id for line in sheet.lines}
-    for path in sheet.snapshots:
-        yield from _check_snapshot(matter, sheet, path, mirrors[path])
-        for identity in mirrors[path]:
-            rule = matter.in_force.get(identity)
-            if rule and identity not in live_ids and rule["target"]["path"] == sheet.target.path:
-                message = f"'{identity}' was written here and is not here any more"
-                hint = f"put it back or revert it for good: reflect-git review; its story: reflect-git show {identity}"
-                yield Finding("entry-missing", DECIDE, identity, message, hint, sheet.label)
+    yield from _check_markers(audited)
+    for line in audited.lines:
+        yield from _check_entry(ctx, audited, line)
+    yield from _check_unapproved_lines(audited)
+    live_ids = {line.id for line in audited.lines}
+    for path in audited.snapshots:
+        yield from _check_snapshot(ctx, audited, path, mirrors[path])
+        for record_id in mirrors[path]:
+            rule = ctx.in_force.get(record_id)
+            if rule and record_id not in live_ids and rule["target"]["path"] == audited.target.path:
+                message = f"'{record_id}' was written here and is not here any more"
+                hint = f"put it back or revert it for good: reflect-git review; its story: reflect-git show {record_id}"
+                yield Finding("entry-missing", DECIDE, record_id, message, hint, audited.label)
 
 
-def _check_entry(matter: AuditContext, sheet: AuditedFile, line: EntryLine) -> Iterator[Finding]:
+def _check_entry(ctx: AuditContext, audited: AuditedFile, line: EntryLine) -> Iterator[Finding]:
     """Report an entry that is purged, unknown, not in force, changed or in the wrong file."""
-    known = matter.scan.history.learnings.get(line.id)
-    if known is None and matter.purged.is_purged(line.id):
+    known = ctx.scan.history.learnings.get(line.id)
+    if known is None and ctx.purged.is_purged(line.id):
         message = f"'{line.id}' was purged, but is still here"
         hint = "delete the entry: its line with the id, and the text below"
-        yield Finding("entry-purged", DECIDE, line.id, message, hint, sheet.label, line.number)
+        yield Finding("entry-purged", DECIDE, line.id, message, hint, audited.label, line.number)
         return
     if known is None:
-        yield _report_unknown(matter, sheet, line)
+        yield _report_unknown(ctx, audited, line)
         return
-    rule = matter.in_force.get(line.id)
+    rule = ctx.in_force.get(line.id)
     if rule is None:
         message = f"'{line.id}' was reverted or replaced, but is still here"
         hint = "delete the entry, or see 'reflect-git review'"
-        yield Finding("entry-not-in-force", DECIDE, line.id, message, hint, sheet.label, line.number)
+        yield Finding("entry-not-in-force", DECIDE, line.id, message, hint, audited.label, line.number)
         return
-    code, message = _find_difference(matter, line, _get_approved_text(matter, line.id))
+    code, message = _find_difference(ctx, line, _get_approved_text(ctx, line.id))
     if code:
         hint = f"put it back or adopt it: reflect-git review; its history: reflect-git show {line.id}"
-        yield Finding(code, DECIDE, line.id, message, hint, sheet.label, line.number)
-    elif (rule["scope"] == _GLOBAL, rule["target"]["path"]) != (sheet.target.is_global, sheet.target.path):
+        yield Finding(code, DECIDE, line.id, message, hint, audited.label, line.number)
+    elif (rule["scope"] == _GLOBAL, rule["target"]["path"]) != (audited.target.is_global, audited.target.path):
         message = f"'{line.id}' belongs into '{rule['target']['path']}'"
         hint = f"delete it here, or move the rule: reflect-git edit {line.id} --to TARGET"
-        yield Finding("entry-elsewhere", WARNING, line.id, message, hint, sheet.label, line.number)
+        yield Finding("entry-elsewhere", WARNING, line.id, message, hint, audited.label, line.number)
 
 
-def _report_unknown(matter: AuditContext, sheet: AuditedFile, line: EntryLine) -> Finding:
+def _report_unknown(ctx: AuditContext, audited: AuditedFile, line: EntryLine) -> Finding:
     """Report an entry unknown to this store: it is a colleague's if the project's git has it unchanged."""
-    author = find_entry_author(matter, sheet, line.number)
+    author = find_entry_author(ctx, audited, line.number)
     if author is not None and author.kind == COMMIT:
         message = f"'{line.id}' is not of this store: commit {author.commit[:10]} by {author.name} brought it"
-        return Finding("foreign", NOTE, line.id, message, "", sheet.label, line.number)
+        return Finding("foreign", NOTE, line.id, message, "", audited.label, line.number)
     is_committed = author is not None and bool(author.commit)
     where = "" if is_committed else " or in any commit of the project"
     message = f"nobody approved '{line.id}': it is not in this store{where}"
@@ -132,44 +132,42 @@ def _report_unknown(matter: AuditContext, sheet: AuditedFile, line: EntryLine) -
         message += f"; {did} in session {author.session}"
         message += f", and commit {author.commit[:10]} has it" if is_committed else ""
     hint = "delete the entry; if it is a colleague's, commit the file as they sent it"
-    return Finding("entry-unapproved", DECIDE, line.id, message, hint, sheet.label, line.number)
+    return Finding("entry-unapproved", DECIDE, line.id, message, hint, audited.label, line.number)
 
 
-def _get_approved_text(matter: AuditContext, identity: str) -> str:
+def _get_approved_text(ctx: AuditContext, record_id: str) -> str:
     """Return the approved text in the form of its file."""
-    item = item_of(matter.in_force[identity])
+    item = item_of(ctx.in_force[record_id])
     return improvements.get_text(item) if isinstance(item, improvements.Improvement) else item.text
 
 
-def _find_difference(matter: AuditContext, line: EntryLine, approved: str) -> tuple[str, str]:
+def _find_difference(ctx: AuditContext, line: EntryLine, approved: str) -> tuple[str, str]:
     """Return (code, message) if an entry differs from what was approved, else ("", "")."""
     if not line.is_in_place or not line.text:
         where = "is outside the block" if line.text else "has no text below it"
         return "id-moved", f"the comment of '{line.id}' {where}"
     if is_same_text(line.text, approved):
         return "", ""
-    others = [
-        one for one in matter.in_force if one != line.id and is_same_text(line.text, _get_approved_text(matter, one))
-    ]
+    others = [one for one in ctx.in_force if one != line.id and is_same_text(line.text, _get_approved_text(ctx, one))]
     if others:
         return "id-moved", f"the id '{line.id}' is on the text of '{others[0]}'"
     return "entry-changed", f"'{line.id}' reads '{line.text}', and '{approved}' was approved"
 
 
-def _check_markers(sheet: AuditedFile) -> Iterator[Finding]:
+def _check_markers(audited: AuditedFile) -> Iterator[Finding]:
     """Report broken markers of our block."""
-    block = target_page.find_block(sheet.data) if sheet.target.form == "block" else None
-    for trouble in block.problems if block else ():
+    block = target_page.find_block(audited.data) if audited.target.form == "block" else None
+    for problem in block.problems if block else ():
         hint = "leave one line '<!-- reflect-git:begin -->', one '<!-- reflect-git:end -->', and each entry once"
-        yield Finding("marker", DECIDE, sheet.target.path, trouble.message, hint, sheet.label, trouble.line + 1)
+        yield Finding("marker", DECIDE, audited.target.path, problem.message, hint, audited.label, problem.line + 1)
 
 
-def _check_unapproved_lines(sheet: AuditedFile) -> Iterator[Finding]:
+def _check_unapproved_lines(audited: AuditedFile) -> Iterator[Finding]:
     """Report lines between our markers that are neither an entry nor a heading of ours."""
-    block = target_page.find_block(sheet.data) if sheet.target.form == "block" else None
+    block = target_page.find_block(audited.data) if audited.target.form == "block" else None
     if block is None or block.pair is None:
         return
-    page = pages.read_page(sheet.data)
+    page = pages.read_page(audited.data)
     ours = {number for entry in block.entries for number in range(entry.start, entry.end)}
     for heading in target_page.get_headings(page, block.pair):
         if target_page.get_category(heading):
@@ -179,28 +177,28 @@ def _check_unapproved_lines(sheet: AuditedFile) -> Iterator[Finding]:
             text = " ".join(page.lines[number].split())
             message = f"no approval for '{text[:80]}'"
             hint = "move it out of the block if it is yours, else delete it"
-            yield Finding("line-unapproved", DECIDE, sheet.target.path, message, hint, sheet.label, number + 1)
+            yield Finding("line-unapproved", DECIDE, audited.target.path, message, hint, audited.label, number + 1)
 
 
-def _check_snapshot(matter: AuditContext, sheet: AuditedFile, path: str, mirrored: dict[str, str]) -> Iterator[Finding]:
+def _check_snapshot(ctx: AuditContext, audited: AuditedFile, path: str, mirrored: dict[str, str]) -> Iterator[Finding]:
     """Compare a snapshot with what was approved and with the file.
 
     Edits by hand and entries of colleagues are in the snapshot after the next approval. They are reported for the file
     only.
     """
-    said = {line.id: line.text for line in sheet.lines}
-    for identity, text in mirrored.items():
-        known = identity in matter.learnings
+    said = {line.id: line.text for line in audited.lines}
+    for record_id, text in mirrored.items():
+        known = record_id in ctx.learnings
         meant = [
-            said.get(identity, ""),
-            *([_get_approved_text(matter, identity)] if identity in matter.in_force else ()),
+            said.get(record_id, ""),
+            *([_get_approved_text(ctx, record_id)] if record_id in ctx.in_force else ()),
         ]
-        if (identity in matter.in_force or not known) and not any(is_same_text(text, one) for one in meant):
-            there = f"'{said[identity]}'" if identity in said else "nothing"
-            message = f"the mirror '{path}' has '{identity}' as '{text}', the file has {there}"
-            command = matter.format_git_command("log", "-p", "--", path)
+        if (record_id in ctx.in_force or not known) and not any(is_same_text(text, one) for one in meant):
+            there = f"'{said[record_id]}'" if record_id in said else "nothing"
+            message = f"the mirror '{path}' has '{record_id}' as '{text}', the file has {there}"
+            command = ctx.format_git_command("log", "-p", "--", path)
             hint = f"the next approval for this file rewrites it; see: {command}"
-            yield Finding("mirror", DECIDE, identity, message, hint, sheet.label)
+            yield Finding("mirror", DECIDE, record_id, message, hint, audited.label)
 
 
 def _load_file(place: Place, target: Target, named: tuple[str, ...]) -> AuditedFile:
@@ -222,11 +220,11 @@ def _parse_entries(target: Target, data: bytes | None) -> Iterator[EntryLine]:
             yield EntryLine(entry.id, entry.text, entry.start + 1, entry.inside or block is None or block.pair is None)
 
 
-def _load_snapshots(matter: AuditContext) -> dict[str, dict[str, str]]:
+def _load_snapshots(ctx: AuditContext) -> dict[str, dict[str, str]]:
     """Map the snapshots of this machine on main to the learnings in them."""
-    tree = matter.store.git.tree(MAIN, f"{snapshot.FOLDER}/{matter.store.machine}")
+    tree = ctx.store.git.tree(MAIN, f"{snapshot.FOLDER}/{ctx.store.machine}")
     found = {}
-    for path, data in zip(tree, matter.store.git.blobs(list(tree.values())), strict=True):
+    for path, data in zip(tree, ctx.store.git.blobs(list(tree.values())), strict=True):
         body = data.partition(b"\n\n")[2]
         inside = path.split("/", 3)
         target = (
@@ -261,32 +259,32 @@ def _list_usual_files(base: str, names: tuple[str, ...], folder: str) -> Iterato
         yield os.path.relpath(path, base)
 
 
-def _list_places(matter: AuditContext) -> Iterator[Place]:
+def _list_places(ctx: AuditContext) -> Iterator[Place]:
     """Yield the client's folder, and every known project that rules were written into."""
-    home = paths.home_dir(matter.env)
+    home = paths.home_dir(ctx.env)
     known = [
-        matter.folder,
-        *projects.list_folders(matter.store),
-        *project_files.find_path_projects(matter.learnings.values(), home),
+        ctx.folder,
+        *projects.list_folders(ctx.store),
+        *project_files.find_path_projects(ctx.learnings.values(), home),
     ]
     for root in dict.fromkeys(os.path.realpath(one) for one in known if one and os.path.isdir(one)):
-        yield project_files.find_place(matter.store, matter.env, root)
-    yield project_files.find_place(matter.store, matter.env, home)
+        yield project_files.find_place(ctx.store, ctx.env, root)
+    yield project_files.find_place(ctx.store, ctx.env, home)
 
 
 _ABSENCE_CODES = ("entry-missing", "entry-not-in-force")
 _ENTRY_CODES = ("entry-changed", "id-moved", *_ABSENCE_CODES)
 
 
-def with_authors(matter: AuditContext, sheet: AuditedFile, found: list[Finding]) -> Iterator[Finding]:
+def with_authors(ctx: AuditContext, audited: AuditedFile, found: list[Finding]) -> Iterator[Finding]:
     """Add authors to findings: a difference that a branch has needs no decision, one that was ignored does."""
     if not any(one.code in _ENTRY_CODES for one in found):
         yield from found
         return
-    seen = drift.find_drift(matter.store, matter.env, sheet.place, matter.scan.history)
+    seen = drift.find_drift(ctx.store, ctx.env, audited.place, ctx.scan.history)
     known = {(one.learning["id"], one.file.path): one for one in (*seen.open_differences, *seen.branch_differences)}
     for one in found:
-        made = known.get((one.subject, sheet.path))
+        made = known.get((one.subject, audited.path))
         yield _with_author(one, made) if one.code in _ENTRY_CODES else one
 
 
@@ -305,44 +303,44 @@ def _with_author(found: Finding, made: Difference | None) -> Finding:
     return found
 
 
-def find_entry_author(matter: AuditContext, sheet: AuditedFile, number: int) -> Author | None:
+def find_entry_author(ctx: AuditContext, audited: AuditedFile, number: int) -> Author | None:
     """Return who added the entry at a line that this store does not know, if it can be determined."""
     try:
-        page = _load_instruction_file(matter, sheet)
-        spot = page.entry_at(number)
-        return line_owner.find_entry_author(matter.store, matter.env, page, spot) if spot else None
+        page = _load_instruction_file(ctx, audited)
+        entry_lines = page.entry_at(number)
+        return line_owner.find_entry_author(ctx.store, ctx.env, page, entry_lines) if entry_lines else None
     except (ReflectError, OSError):
         return None
 
 
-def _load_instruction_file(matter: AuditContext, sheet: AuditedFile) -> line_owner.InstructionFile:
-    return line_owner.load_file(matter.store, matter.env, sheet.path, sheet.place.root or os.path.dirname(sheet.path))
+def _load_instruction_file(ctx: AuditContext, audited: AuditedFile) -> line_owner.InstructionFile:
+    return line_owner.load_file(ctx.store, ctx.env, audited.path, audited.place.root or os.path.dirname(audited.path))
 
 
-def find_line_authors(matter: AuditContext, sheets: Iterable[AuditedFile]) -> list[AuthoredFile]:
+def find_line_authors(ctx: AuditContext, sheets: Iterable[AuditedFile]) -> list[AuthoredFile]:
     """Return each file with the author of every line that is neither blank nor in an entry."""
-    return [(sheet, _find_authors(matter, sheet)) for sheet in sheets if sheet.data]
+    return [(sheet, _find_authors(ctx, sheet)) for sheet in sheets if sheet.data]
 
 
-def _find_authors(matter: AuditContext, sheet: AuditedFile) -> dict[int, Author]:
+def _find_authors(ctx: AuditContext, audited: AuditedFile) -> dict[int, Author]:
     try:
-        return line_owner.find_authors(matter.store, matter.env, _load_instruction_file(matter, sheet))
+        return line_owner.find_authors(ctx.store, ctx.env, _load_instruction_file(ctx, audited))
     except (ReflectError, OSError):
         return {}
 
 
 def report_claude_lines(found: Iterable[AuthoredFile]) -> Iterator[Finding]:
     """Report lines that Claude wrote by itself, without asking a person."""
-    for sheet, authors in found:
+    for audited, authors in found:
         claimed = {number: author for number, author in authors.items() if author.kind == line_owner.CLAUDE}
         for number in list(claimed)[:1]:
             count, session = plural(len(claimed), "line"), claimed[number].session
             message = f"Claude wrote {count} here by itself, in session {session}"
             if all(author.is_probable for author in claimed.values()):
                 message = f"a Bash call of Claude's in session {session} may have written {count} here"
-            hint = f"see 'reflect-git why {sheet.label}:{number}'"
+            hint = f"see 'reflect-git why {audited.label}:{number}'"
             yield Finding(
-                "claude-wrote", WARNING, sheet.target.path, message, hint, sheet.label, number, path=sheet.path
+                "claude-wrote", WARNING, audited.target.path, message, hint, audited.label, number, path=audited.path
             )
 
 

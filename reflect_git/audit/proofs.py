@@ -62,33 +62,33 @@ _DESCRIPTIONS = {
 _MAX_COMMAND_LENGTH = 160
 
 
-def check_proofs(matter: AuditContext) -> Iterator[Finding]:
+def check_proofs(ctx: AuditContext) -> Iterator[Finding]:
     """Report each decision of this machine that a session could have made at that time."""
-    decided = list_personal_decisions(matter)
+    decided = list_personal_decisions(ctx)
     moments = [parse_utc(made["timestamp"]) for made in decided]
-    suspects = find_suspects(matter.store, matter.env, moments) if moments else []
+    suspects = find_suspects(ctx.store, ctx.env, moments) if moments else []
     for made, moment in zip(decided, moments, strict=True):
         near = [
             (suspect, reason)
             for suspect in suspects
             for reason in suspect.reasons
             if reason.kind in _SUSPICIONS_BY_CHANNEL[made["by"]["road"]]
-            and _can_decide(matter, made, reason)
+            and _can_decide(ctx, made, reason)
             and suspect.is_near(reason, moment)
         ]
         if near:
             yield _build_finding(made, near[-1][0], near[-1][1], len({id(suspect) for suspect, _ in near}))
 
 
-def check_captures(matter: AuditContext) -> Iterator[Finding]:
+def check_captures(ctx: AuditContext) -> Iterator[Finding]:
     """Report each signal marked as typed at a terminal that a session could have captured at that time.
 
     Dismissed signals are harmless and skipped. A person saw the text of signals behind a rule, so there an opaque call
     is not enough.
     """
-    typed = _list_manual_signals(matter)
+    typed = _list_manual_signals(ctx)
     moments = [parse_utc(signal["stored"]) for signal in typed]
-    suspects = find_suspects(matter.store, matter.env, moments) if moments else []
+    suspects = find_suspects(ctx.store, ctx.env, moments) if moments else []
     for signal, moment in zip(typed, moments, strict=True):
         near = [
             (suspect, reason)
@@ -106,24 +106,24 @@ def check_captures(matter: AuditContext) -> Iterator[Finding]:
             yield replace(found, hint=f"if you typed it: reflect-git audit --accept {found.key}; if not: {no}")
 
 
-def _list_manual_signals(matter: AuditContext) -> list[Signal]:
+def _list_manual_signals(ctx: AuditContext) -> list[Signal]:
     """Return this machine's manual signals that count as the user's own words."""
-    columns = matter.scan.columns
+    columns = ctx.scan.columns
     own = [
         row
-        for row in matter.scan.rows
+        for row in ctx.scan.rows
         if columns["trust"][row] in _OWN_WORDS and columns["status"][row] not in ("dismissed", "archived")
     ]
     return [
         signal
-        for signal in matter.scan.get_signals(own)
-        if signal["machine"] == matter.store.machine and signal["source"]["hook"] == _MANUAL_SOURCE
+        for signal in ctx.scan.get_signals(own)
+        if signal["machine"] == ctx.store.machine and signal["source"]["hook"] == _MANUAL_SOURCE
     ]
 
 
-def check_unchecked(matter: AuditContext) -> Iterator[Finding]:
+def check_unchecked(ctx: AuditContext) -> Iterator[Finding]:
     """Note how many decisions cannot be compared with what sessions ran."""
-    gone = list_unchecked(matter)
+    gone = list_unchecked(ctx)
     if gone:
         message = f"{plural(len(gone), 'decision')} cannot be checked: the transcripts of that time are gone"
         yield Finding("not-checked", NOTE, gone[-1]["id"], message, "the client keeps them for 'cleanupPeriodDays'")
@@ -132,28 +132,28 @@ def check_unchecked(matter: AuditContext) -> Iterator[Finding]:
         yield Finding("not-checked", NOTE, "processes", message, "")
 
 
-def list_personal_decisions(matter: AuditContext) -> list[Decision]:
+def list_personal_decisions(ctx: AuditContext) -> list[Decision]:
     """Return the decisions in force on this machine that claim to be a person's."""
-    history = matter.scan.history
+    history = ctx.scan.history
     return [
         made
         for made in history.decisions
-        if made["machine"] == matter.store.machine and made["id"] not in history.void_decisions
+        if made["machine"] == ctx.store.machine and made["id"] not in history.void_decisions
         and made["kind"] in CHANGING_KINDS and made["by"]["road"] in _SUSPICIONS_BY_CHANNEL
     ]  # fmt: skip
 
 
-def list_unchecked(matter: AuditContext) -> list[Decision]:
+def list_unchecked(ctx: AuditContext) -> list[Decision]:
     """Return the decisions older than the client's transcripts, unless one still covers their time."""
-    oldest = get_transcripts_since(matter.env, matter.now)
-    old = [made for made in list_personal_decisions(matter) if parse_utc(made["timestamp"]) < oldest]
-    spans = list(session_spans(paths.projects_dir(matter.env))) if old else []
+    oldest = get_transcripts_since(ctx.env, ctx.now)
+    old = [made for made in list_personal_decisions(ctx) if parse_utc(made["timestamp"]) < oldest]
+    spans = list(session_spans(paths.projects_dir(ctx.env))) if old else []
     return [
         made for made in old if not any(first <= parse_utc(made["timestamp"]) <= last for _, first, last in spans)
     ]  # fmt: skip
 
 
-def _can_decide(matter: AuditContext, made: Decision, reason: Suspicion) -> bool:
+def _can_decide(ctx: AuditContext, made: Decision, reason: Suspicion) -> bool:
     """Tell whether a call with its verb and ids can have made this decision."""
     if reason.kind != RUNS:
         return True
@@ -161,13 +161,13 @@ def _can_decide(matter: AuditContext, made: Decision, reason: Suspicion) -> bool
         return False
     if made["kind"] == "policy" and reason.verb in ("audit", "config"):
         return (made["subject"] == _ACCEPTANCE_SUBJECT) == (reason.verb == "audit")
-    known = {made["id"], made["subject"], made["reopens"], *matter.scan.history.get_signals(made)}
+    known = {made["id"], made["subject"], made["reopens"], *ctx.scan.history.get_signals(made)}
     return not reason.ids or bool(reason.ids & known)
 
 
 def _build_finding(made: Decision, suspect: Suspect, reason: Suspicion, count: int) -> Finding:
-    road = "a terminal" if made["by"]["road"] == TERMINAL else "a person's answer"
-    message = f"'{made['id']}' claims {road}, and {_describe_suspect(suspect, reason, count)}"
+    channel = "a terminal" if made["by"]["road"] == TERMINAL else "a person's answer"
+    message = f"'{made['id']}' claims {channel}, and {_describe_suspect(suspect, reason, count)}"
     found = Finding("unproved", DECIDE, made["id"], message, "", get_record_path(made["id"]))
     is_rule = made["kind"] in ("approved", "amended", "applied")
     back = f"reflect-git revert {made['subject'] if is_rule else made['id']}"

@@ -135,7 +135,7 @@ class LazyCandidates(Sequence[Candidate]):
     def __getitem__(self, at: int | slice) -> Candidate | Sequence[Candidate]:
         places = range(self._count)[at]
         if isinstance(places, range):
-            return LazyCandidates(len(places), lambda spot: self[places[spot]])
+            return LazyCandidates(len(places), lambda project_key: self[places[project_key]])
         if places not in self.loaded:
             self.loaded[places] = self._build(places)
         return self.loaded[places]

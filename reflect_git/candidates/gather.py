@@ -199,12 +199,12 @@ class RuleLookup:
 
     def find_answers(self, group: Group, row: int) -> tuple[Dismissals, str | None]:
         """Return the decision and the rule that apply to one row; rows of a group that differ here are split."""
-        spot = self._projects.get_key(row)
-        asked = group.oldest, spot  # a row is in one group, and a group may have thousands
+        project_key = self._projects.get_key(row)
+        asked = group.oldest, project_key  # a row is in one group, and a group may have thousands
         if asked not in self._answers:
             self._answers[asked] = (
-                self._dismissals.find_dismissals(group.keys, spot),
-                self._find_covering_rule(self._get_rules(spot), group),
+                self._dismissals.find_dismissals(group.keys, project_key),
+                self._find_covering_rule(self._get_rules(project_key), group),
             )
         return self._answers[asked]
 
@@ -212,23 +212,28 @@ class RuleLookup:
         trusts = self._signals.columns["trust"]
         return rules.find_covering_rule(group, taken_over=all(trusts[row] == "imported" for row in group.rows))
 
-    def _get_rules(self, spot: str) -> _ProjectRules:
-        spot = spot if spot in self._bound_projects else NO_PROJECT
-        if spot not in self._rules_by_project:
-            learnings = [one for one in self._learnings if self._applies(one, spot)]
+    def _get_rules(self, project_key: str) -> _ProjectRules:
+        project_key = project_key if project_key in self._bound_projects else NO_PROJECT
+        if project_key not in self._rules_by_project:
+            learnings = [one for one in self._learnings if self._applies(one, project_key)]
             said = [
                 one
                 for one in self._baselines
-                if one.file not in self._own_files or self._projects.is_same_project(spot, self._own_files[one.file])
+                if one.file not in self._own_files
+                or self._projects.is_same_project(project_key, self._own_files[one.file])
             ]
-            self._rules_by_project[spot] = _ProjectRules(
+            self._rules_by_project[project_key] = _ProjectRules(
                 self._history, learnings, said, self._signals.columns["content"]
             )
-        return self._rules_by_project[spot]
+        return self._rules_by_project[project_key]
 
-    def _applies(self, learning: Learning, spot: str) -> bool:
+    def _applies(self, learning: Learning, project_key: str) -> bool:
         project = learning["project"]
-        return project is None or learning["scope"] == "global" or self._projects.is_same_project(spot, project["key"])
+        return (
+            project is None
+            or learning["scope"] == "global"
+            or self._projects.is_same_project(project_key, project["key"])
+        )
 
 
 class _ProjectRules:
@@ -290,14 +295,14 @@ class _StatementIndex:
             if key in self.by_key:
                 return self.by_key[key]
         sense = group.sense or ()
-        told = [
+        matches = [
             self._get_rule(said)
             for said in (self._by_clause.get(sense[0], ()) if sense else ())
             if have_same_sense(said.sense, sense)
             and len(said.sense or ()) >= len(sense)
             and not contradicts(said.text, content)
         ]
-        return max(told, default=None)
+        return max(matches, default=None)
 
 
 class _CandidateBuilder:

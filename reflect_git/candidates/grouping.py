@@ -252,8 +252,8 @@ class ProjectKeys:
         """Return the main key of a project, given any of its keys."""
         return self._aliases.get(key, key)
 
-    def is_same_project(self, spot: str, key: str) -> bool:
-        return key in self._reviewed if self._reviewed else self.get_main_key(key) == spot
+    def is_same_project(self, project_key: str, key: str) -> bool:
+        return key in self._reviewed if self._reviewed else self.get_main_key(key) == project_key
 
 
 @dataclass(frozen=True)
@@ -272,13 +272,15 @@ class DismissalLookup:
         for key, decision in _list_dismissals(history):
             self._by_key.setdefault(key, []).append((decision, self._get_projects(decision)))
 
-    def find_dismissals(self, keys: Iterable[str], spot: str) -> Dismissals:
+    def find_dismissals(self, keys: Iterable[str], project_key: str) -> Dismissals:
         said = [no for key in keys for no in self._by_key.get(key, ())] if self._by_key else []
         made = [
-            one for one, where in said if not where or any(self._projects.is_same_project(spot, key) for key in where)
+            one
+            for one, where in said
+            if not where or any(self._projects.is_same_project(project_key, key) for key in where)
         ]
-        noes = sorted(one["timestamp"] for one in made if one["kind"] != "never")
-        return Dismissals(tuple(noes), any(one["kind"] == "never" for one in made))
+        dismissal_times = sorted(one["timestamp"] for one in made if one["kind"] != "never")
+        return Dismissals(tuple(dismissal_times), any(one["kind"] == "never" for one in made))
 
     def _get_projects(self, decision: Decision) -> Collection[str]:
         """Return the project keys for which a "no" counts; empty means everywhere.

@@ -71,7 +71,7 @@ def find_signals(
     turns: Iterable[Turn],
     past: Optional[RequestHistory] = None,
     everything: bool = False,
-    stumble: Optional[ErrorHandler] = None,
+    on_error: Optional[ErrorHandler] = None,
 ) -> Iterator[Facts]:
     """Yield the fields of every signal, each at the turn that completes its evidence.
 
@@ -79,20 +79,20 @@ def find_signals(
     For earlier turns, which the last pass has seen, it may find something else. A detector's failure at a turn is
     passed to `stumble` and mining continues; without `stumble` it is raised.
     """
-    crews = _DetectorGroups(past, everything, stumble)
+    groups = _DetectorGroups(past, everything, on_error)
     for turn in turns:
-        crew = crews.get_agent_group(turn.agent) if turn.sidechain else crews.main
+        group = groups.get_agent_group(turn.agent) if turn.sidechain else groups.main
         if turn.kind == "assistant" or turn.kind == "user":
-            crew.clock.texts += 1
-        yield from crew.detect(turn)
+            group.clock.texts += 1
+        yield from group.detect(turn)
 
 
 class _DetectorGroup:
     """The detectors for one conversation, each called only for the turns it wants."""
 
-    def __init__(self, detectors: list[Detector], clock: Clock, stumble: Optional[ErrorHandler]) -> None:
+    def __init__(self, detectors: list[Detector], clock: Clock, on_error: Optional[ErrorHandler]) -> None:
         self.clock = clock
-        self._on_error = stumble
+        self._on_error = on_error
         self._detectors = detectors
         self._routes: dict[tuple[str, str, bool], list[DetectFunction]] = {}
 
@@ -130,9 +130,9 @@ class _DetectorGroups:
     Failures of a subagent form no series with those of others, and nobody typed its prompts.
     """
 
-    def __init__(self, past: Optional[RequestHistory], everything: bool, stumble: Optional[ErrorHandler]) -> None:
+    def __init__(self, past: Optional[RequestHistory], everything: bool, on_error: Optional[ErrorHandler]) -> None:
         self._agents: dict[str, _DetectorGroup] = {}
-        self._on_error = stumble
+        self._on_error = on_error
         clock = Clock()
         said: list[Detector] = [
             MessageDetector(everything),
@@ -145,18 +145,18 @@ class _DetectorGroups:
             failed_searches.FailedSearchDetector(clock),
         ]
         self.main = _DetectorGroup(
-            [*said, *_build_failure_detectors(clock), repeated_failures.StopDetector(), *shown], clock, stumble
+            [*said, *_build_failure_detectors(clock), repeated_failures.StopDetector(), *shown], clock, on_error
         )
 
     def get_agent_group(self, name: str) -> _DetectorGroup:
-        crew = self._agents.pop(name, None)
-        if crew is None:
+        group = self._agents.pop(name, None)
+        if group is None:
             clock = Clock()
-            crew = _DetectorGroup(_build_failure_detectors(clock), clock, self._on_error)
-        self._agents[name] = crew
+            group = _DetectorGroup(_build_failure_detectors(clock), clock, self._on_error)
+        self._agents[name] = group
         if len(self._agents) > _MAX_AGENTS:
             del self._agents[next(iter(self._agents))]
-        return crew
+        return group
 
 
 def _build_failure_detectors(clock: Clock) -> list[Detector]:

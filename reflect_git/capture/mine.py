@@ -43,10 +43,10 @@ def load_typed_signals(store: Store, cursor: Cursor) -> list[Signal]:
     from reflect_git.records import yaml_form
 
     found: list[Any] = []
-    for identity in cursor.said:
-        if repository.is_id(identity):
-            data = files.read_if_exists(store.path(repository.get_record_path(identity))) or files.read_if_exists(
-                store.private_path("pending", f"{identity}.yaml")
+    for record_id in cursor.said:
+        if repository.is_id(record_id):
+            data = files.read_if_exists(store.path(repository.get_record_path(record_id))) or files.read_if_exists(
+                store.private_path("pending", f"{record_id}.yaml")
             )
             if data:
                 found.append(yaml_form.parse(data))
@@ -179,7 +179,7 @@ class TranscriptMiner:
         try_load_phrases(self._store)
         requests = RequestCounter(self._store)
         for facts in detection.find_signals(
-            self._read_turns(reader, figures), requests, stumble=self._log_detector_error
+            self._read_turns(reader, figures), requests, on_error=self._log_detector_error
         ):
             turn = self._turn
             is_new = reader.line_offset >= self._cursor.consumed if numbered else facts["family"] == "message"
@@ -256,8 +256,8 @@ class TranscriptMiner:
             facts["project"] = project
             found.append(build_signal(facts, self._store.machine, now, self._home))
         when = last.timestamp if is_utc_time(f"{last.timestamp[:19]}Z") else now
-        identity = get_signal_id(when, last.entry, "exposure", prefix="EXP")
-        found.append(figures.build_exposure(identity, session_hash(last.session), safe))
+        record_id = get_signal_id(when, last.entry, "exposure", prefix="EXP")
+        found.append(figures.build_exposure(record_id, session_hash(last.session), safe))
         append.append_new(self._store, found, _LOCK_SECONDS)
         session_state.mark_waiting(self._store)
 

@@ -131,7 +131,7 @@ def count_past_signals(store: Optional[Store], env: Env, transcript: str) -> tup
             yield turn
 
     found = left_out = 0
-    for facts in find_signals(watched(), InMemoryRequestCounter(), stumble=ignore_error):
+    for facts in find_signals(watched(), InMemoryRequestCounter(), on_error=ignore_error):
         if reader.line_offset >= cursor.consumed:
             wanted = seen[0].is_attended or everything or facts["family"] in FAILURE_FAMILIES
             found, left_out = found + wanted, left_out + (not wanted)

@@ -205,10 +205,10 @@ class SessionStats:
             name = _get_tool_name(turn.tool)
             if name in self.failures or len(self.failures) < _MAX_TOOLS:
                 self.failures[name] = self.failures.get(name, 0) + 1
-        for identity, tool, field, is_hit in self._matchers:
+        for record_id, tool, field, is_hit in self._matchers:
             given = turn.input.get(field)
             if turn.tool == tool and isinstance(given, str) and is_hit(given):
-                self.hits[identity] = self.hits.get(identity, 0) + 1
+                self.hits[record_id] = self.hits.get(record_id, 0) + 1
 
     def _record_loaded_rules(self, turn: Turn) -> None:
         """Record the rules in loaded files.
@@ -223,11 +223,11 @@ class SessionStats:
                     if learning["id"] not in listed:
                         listed.append(learning["id"])
 
-    def build_exposure(self, identity: str, session: str, project: Project | None) -> Exposure:
+    def build_exposure(self, record_id: str, session: str, project: Project | None) -> Exposure:
         """Return the exposure record of the session."""
         start = _truncate_timestamp(self.start) or _truncate_timestamp(self.end)
         return {
-            "id": identity, "version": VERSION, "session": session, "project": project, "start": start,
+            "id": record_id, "version": VERSION, "session": session, "project": project, "start": start,
             "end": _truncate_timestamp(self.end) or start, "turns": self.turns, "typed": self.typed,
             "corrections": self.corrections, "failures": self.failures, "interruptions": self.interruptions,
             "model": self.model or None, "client": self.client or None, "attended": self.attended,

@@ -107,8 +107,8 @@ def find_revert_author(cli: CliContext, ctx: Context) -> DecisionAuthor:
         )  # fmt: skip
     decisions = ctx.scan.history.decisions
     at_terminal = cli.is_at_terminal and not cli.no_input
-    road = service.require_approval(ctx.store, cli.env, at_terminal, decisions, "taking something back")
-    return service.get_author(ctx.store, road)
+    channel = service.require_approval(ctx.store, cli.env, at_terminal, decisions, "taking something back")
+    return service.get_author(ctx.store, channel)
 
 
 def _preview_revert(cli: CliContext, ctx: Context, reversal: RevertPlan) -> None:
@@ -129,7 +129,7 @@ def get_first_target(ctx: Context, reversal: RevertPlan) -> str | None:
 
 
 def _print_revert(
-    cli: CliContext, ctx: Context, reversal: RevertPlan, done: WriteResult, is_shown: bool, road: str
+    cli: CliContext, ctx: Context, reversal: RevertPlan, done: WriteResult, is_shown: bool, channel: str
 ) -> None:
     if cli.json:
         cli.print_json(build_revert_json(reversal, done.commit, done.backup or None, done.target or None, done.diff))
@@ -143,7 +143,7 @@ def _print_revert(
     for note in reversal.notes:
         cli.print_note(printable(note))
     print_change_advice(cli, ctx, done)
-    cli.print_note(format_undo_hint(road, done.commit))
+    cli.print_note(format_undo_hint(channel, done.commit))
 
 
 def print_change_advice(cli: CliContext, ctx: Context, done: WriteResult) -> None:
@@ -196,7 +196,7 @@ def confirm_edit(cli: CliContext, ctx: Context, amendment: Amendment, dry_run: b
 
 
 def _print_edit(
-    cli: CliContext, ctx: Context, amendment: Amendment, done: WriteResult, is_shown: bool, road: str
+    cli: CliContext, ctx: Context, amendment: Amendment, done: WriteResult, is_shown: bool, channel: str
 ) -> None:
     if cli.json:
         cli.print_json(asdict(done))
@@ -206,4 +206,4 @@ def _print_edit(
     for plan in amendment.plans:
         if not plan.target.is_global:
             print_commit_advice(cli, ctx, plan.path)
-    cli.print_note(format_undo_hint(road, done.commit))
+    cli.print_note(format_undo_hint(channel, done.commit))

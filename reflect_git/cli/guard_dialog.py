@@ -125,8 +125,8 @@ def find_guard_author(cli: CliContext, ctx: Context, what: str) -> DecisionAutho
             f"{what} needs a person: cannot do it inside Claude Code", "run it in a terminal", "approval"
         )
     at_terminal = cli.is_at_terminal and not cli.no_input
-    road = service.require_approval(ctx.store, cli.env, at_terminal, ctx.scan.history.decisions, what)
-    return service.get_author(ctx.store, road)
+    channel = service.require_approval(ctx.store, cli.env, at_terminal, ctx.scan.history.decisions, what)
+    return service.get_author(ctx.store, channel)
 
 
 def write_and_compile(

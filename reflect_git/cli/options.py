@@ -184,9 +184,9 @@ def _list_rules(scan: Scan) -> Iterator[tuple[str, str]]:
 
 def _list_signals(scan: Scan, only_waiting: bool) -> Iterator[tuple[str, str]]:
     columns = scan.columns
-    for identity, status, content in zip(columns["id"], columns["status"], columns["content"], strict=True):
+    for record_id, status, content in zip(columns["id"], columns["status"], columns["content"], strict=True):
         if not only_waiting or status in ("captured", "analyzed"):
-            yield identity, content
+            yield record_id, content
 
 
 def _list_records(cli: CliContext, store: Store) -> Iterator[tuple[str, str]]:

@@ -105,14 +105,14 @@ def _format_files(done: WriteResult) -> str:
     return ", ".join(f"'{name}'" for name in (done.target, *done.others))
 
 
-def open_queue_with(cli: CliContext, project: str | None, identity: str, *, writes: bool = False) -> Queue:
+def open_queue_with(cli: CliContext, project: str | None, record_id: str, *, writes: bool = False) -> Queue:
     """Load the proposed rules of the project, or of all projects if the id is not among them.
 
     A group is named and worded as it was shown there.
     """
     queue = open_queue(cli, project, writes=writes)
     try:
-        queue.find_candidate(identity)
+        queue.find_candidate(record_id)
     except ReflectError as error:
         if error.code != "no-candidate":
             raise
@@ -120,9 +120,9 @@ def open_queue_with(cli: CliContext, project: str | None, identity: str, *, writ
     return queue
 
 
-def format_undo_hint(road: str, commit: str) -> str:
+def format_undo_hint(channel: str, commit: str) -> str:
     """Return the undo hint. `undo` skips what a script decided, so that needs `revert`."""
-    return f"to take it back: reflect-git {f'revert {commit[:10]}' if road == 'unattended' else 'undo'}"
+    return f"to take it back: reflect-git {f'revert {commit[:10]}' if channel == 'unattended' else 'undo'}"
 
 
 def print_nothing_to_review(cli: CliContext, why: str) -> None:
@@ -153,8 +153,8 @@ def find_approver(cli: CliContext, ctx: Context, wish: ApprovalRequest) -> tuple
     decisions = ctx.scan.history.decisions
     if wish.to in _PROJECT_TARGETS:
         wish = wish._replace(projects=tuple(ctx.place.keys))
-    road, answer = approver.get_channel(ctx.store, cli.env, cli.is_at_terminal and not cli.no_input, decisions, wish)
-    by = service.get_author(ctx.store, road)
+    channel, answer = approver.get_channel(ctx.store, cli.env, cli.is_at_terminal and not cli.no_input, decisions, wish)
+    by = service.get_author(ctx.store, channel)
     if not by["name"]:
         _print_name_hint(cli, ctx)
     return by, answer
@@ -195,9 +195,9 @@ def print_commit_advice(cli: CliContext, ctx: Context, path: str) -> None:
     """Tell how to commit a changed file of the project."""
     from reflect_git.rules import project_commits  # who only looks at what waits does without
 
-    told = project_commits.get_commit_advice(ctx, path, cli.env, get_cwd())
-    if told:
-        cli.print_note(printable(told))
+    advice = project_commits.get_commit_advice(ctx, path, cli.env, get_cwd())
+    if advice:
+        cli.print_note(printable(advice))
 
 
 def require_typed_yes(cli: CliContext, findings: Iterable[Finding], diff: str) -> bool:

@@ -70,14 +70,14 @@ class Progress:
 
     def _print_steps(self) -> None:
         """Say it at each of these moments of a step, unless the step is over before."""
-        told = ""
+        last_step = ""
         while not self._stop_event.wait(_POLL_SECONDS):
             step, seconds = self._step, int(time.monotonic() - self._start_time)
             due = [moment for moment in _REPORT_SECONDS if moment <= seconds]
             said = f"{step} {due[-1]}" if due else ""
-            if not said or said == told or self._stop_event.is_set():
+            if not said or said == last_step or self._stop_event.is_set():
                 continue
-            told = said
+            last_step = said
             waits = f"waiting for {self._remote} ({seconds} s); Ctrl-C stops it, nothing is lost"
             sys.stderr.write(f"{waits}\n" if step in _REMOTE_STEPS else f"{step} …\n")
             sys.stderr.flush()

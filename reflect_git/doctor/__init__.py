@@ -46,80 +46,80 @@ _MAX_LOG_AGE = 7 * DAY
 _MAX_LOG_LINES = 5
 
 
-def check_owner(case: CheckContext) -> list[Finding]:
+def check_owner(ctx: CheckContext) -> list[Finding]:
     """Report files that belong to another user."""
-    foreign = [path for path, status in repairs.list_all_files(case.store) if status.st_uid != os.geteuid()]
+    foreign = [path for path, status in repairs.list_all_files(ctx.store) if status.st_uid != os.geteuid()]
     if not foreign:
-        return [Finding(OK, f"'{case.store.root}', machine '{case.store.machine}'")]
+        return [Finding(OK, f"'{ctx.store.root}', machine '{ctx.store.machine}'")]
     return [
         Finding(
             ERROR, f"{plural(len(foreign), 'file')} of another user, such as '{foreign[0]}'",
-            f"give them to yourself: sudo chown -R $(id -u) '{case.store.root}'",
+            f"give them to yourself: sudo chown -R $(id -u) '{ctx.store.root}'",
         )
     ]  # fmt: skip
 
 
-def check_modes(case: CheckContext) -> list[Finding]:
+def check_modes(ctx: CheckContext) -> list[Finding]:
     """Report files that other users can read, and symbolic links."""
     findings = []
-    opened = list(repairs.find_open_to_others(case.store))
-    if opened and opened[0] == case.store.root:
-        findings.append(Finding(ERROR, f"'{case.store.root}' can be read by other users", fixable=True))
+    opened = list(repairs.find_open_to_others(ctx.store))
+    if opened and opened[0] == ctx.store.root:
+        findings.append(Finding(ERROR, f"'{ctx.store.root}' can be read by other users", fixable=True))
     elif opened:  # the user's own git created them; the folder itself is private
         said = f"less private than the folder: {plural(len(opened), 'file')} inside"
         findings.append(Finding(NOTE, said, fixable=True))
-    links = [path for path, status in repairs.list_all_files(case.store) if stat.S_ISLNK(status.st_mode)]
+    links = [path for path, status in repairs.list_all_files(ctx.store) if stat.S_ISLNK(status.st_mode)]
     if links:
         said = f"symbolic links in the store: {format_names(links)}"
         findings.append(Finding(DECIDE, said, "replace them by what they point to"))
     return findings or [Finding(OK, "no other user can read it")]
 
 
-def check_files(case: CheckContext) -> list[Finding]:
+def check_files(ctx: CheckContext) -> list[Finding]:
     """Report missing or changed files that a new store has."""
-    missing = repairs.find_missing_files(case.store)
+    missing = repairs.find_missing_files(ctx.store)
     if missing:
         level = NOTE if missing == ["hooks/pre-push"] else WARNING
         return [Finding(level, f"missing or incomplete in '.git': {format_names(missing)}", fixable=True)]
-    live = files.read_if_exists(os.path.join(case.store.git_dir, "hooks", "pre-push"))
+    live = files.read_if_exists(os.path.join(ctx.store.git_dir, "hooks", "pre-push"))
     if live != read_template("store", "pre-push"):
         return [Finding(NOTE, "the pre-push hook was changed by hand", "it is yours now; delete it to get ours back")]
     return [Finding(OK, "as written at init")]
 
 
-def check_config(case: CheckContext) -> list[Finding]:
+def check_config(ctx: CheckContext) -> list[Finding]:
     """Report changed git settings that the store relies on."""
-    wrong = repairs.find_wrong_config(case.store)
+    wrong = repairs.find_wrong_config(ctx.store)
     if wrong:
-        said = ", ".join(f"{key}={case.store.get_setting(key) or 'unset'}" for key in wrong)
+        said = ", ".join(f"{key}={ctx.store.get_setting(key) or 'unset'}" for key in wrong)
         return [Finding(WARNING, f"settings that keep the store whole were changed: {said}", fixable=True)]
     return [Finding(OK, "the store's own git settings are as needed")]
 
 
-def check_policies(case: CheckContext) -> list[Finding]:
+def check_policies(ctx: CheckContext) -> list[Finding]:
     """Report settings that do not match a recorded decision."""
     findings = []
-    for key in policy.find_undecided(case.store, case.snapshot().history.decisions):
-        is_approval = key == "reflect.approval" and policy.get_configured(case.store, key) is not None
-        findings.append(Finding(DECIDE if is_approval else WARNING, *policy.describe_undecided(case.store, key)))
+    for key in policy.find_undecided(ctx.store, ctx.snapshot().history.decisions):
+        is_approval = key == "reflect.approval" and policy.get_configured(ctx.store, key) is not None
+        findings.append(Finding(DECIDE if is_approval else WARNING, *policy.describe_undecided(ctx.store, key)))
     return findings or [Finding(OK, "unchanged")]
 
 
-def check_machines(case: CheckContext) -> list[Finding]:
+def check_machines(ctx: CheckContext) -> list[Finding]:
     """Report machines that nobody has accepted yet."""
-    decisions = machines.filter_decisions(case.snapshot().main_records)
+    decisions = machines.filter_decisions(ctx.snapshot().main_records)
     findings = [
-        Finding(DECIDE, *machines.describe_unaccepted(case.store, name))
-        for name in machines.find_unaccepted(case.store, decisions)
+        Finding(DECIDE, *machines.describe_unaccepted(ctx.store, name))
+        for name in machines.find_unaccepted(ctx.store, decisions)
     ]
-    known = machines.get_own_machines(case.store, decisions)
+    known = machines.get_own_machines(ctx.store, decisions)
     said = "no remote yet" if known is None else plural(len(known), "machine") + " of yours"
     return findings or [Finding(OK, said)]
 
 
-def check_sync(case: CheckContext) -> list[Finding]:
+def check_sync(ctx: CheckContext) -> list[Finding]:
     """Report a failed sync and records refused from the remote."""
-    url, state = remotes.get_url(case.store), remotes.load_state(case.store)
+    url, state = remotes.get_url(ctx.store), remotes.load_state(ctx.store)
     if not url:
         return [Finding(OK, "no remote")]
     if state.get("error"):
@@ -133,84 +133,84 @@ def check_sync(case: CheckContext) -> list[Finding]:
     return [Finding(OK, f"last at {when}" if when else "not yet")]
 
 
-def check_lock(case: CheckContext) -> list[Finding]:
+def check_lock(ctx: CheckContext) -> list[Finding]:
     """Report a process that holds the store's lock for too long."""
-    held = repairs.get_lock_holder(case.store)
+    held = repairs.get_lock_holder(ctx.store)
     if held is None:
         return [Finding(OK, "free")]
     pid, since = held
-    said = f"held by process {pid} for {format_age(case.now - since)}"
-    if case.now - since < _MAX_LOCK_AGE:
+    said = f"held by process {pid} for {format_age(ctx.now - since)}"
+    if ctx.now - since < _MAX_LOCK_AGE:
         return [Finding(NOTE, said, "nothing to do: captures wait for it and are not lost")]
     return [Finding(DECIDE, said, f"look it up with 'ps -fp {pid}'; the lock ends with it")]
 
 
-def check_lock_files(case: CheckContext) -> list[Finding]:
+def check_lock_files(ctx: CheckContext) -> list[Finding]:
     """Report lock files of git, and whether their owner is alive."""
-    findings = [_build_lock_finding(case, lock) for lock in repairs.list_lock_files(case.store, case.now)]
+    findings = [_build_lock_finding(ctx, lock) for lock in repairs.list_lock_files(ctx.store, ctx.now)]
     return findings or [Finding(OK, "none")]
 
 
-def _build_lock_finding(case: CheckContext, lock: repairs.LockFile) -> Finding:
+def _build_lock_finding(ctx: CheckContext, lock: repairs.LockFile) -> Finding:
     said = f"'.git/{lock.name}', {format_age(lock.age)} old"
     if lock.owner == repairs.DEAD:
         return Finding(WARNING, f"{said}, left by a process that is gone", fixable=True)
     if lock.owner == repairs.BUSY:
         return Finding(NOTE, f"{said}, of a reflect-git process at work", "nothing to do: it ends with the process")
-    path = os.path.join(case.store.git_dir, lock.name)
+    path = os.path.join(ctx.store.git_dir, lock.name)
     hint = f"end the git, editor or terminal that works in the store; if there is none: rm '{path}'"
     return Finding(DECIDE if lock.age > MINUTE else NOTE, f"{said}, of another git process", hint)
 
 
-def check_journals(case: CheckContext) -> list[Finding]:
+def check_journals(ctx: CheckContext) -> list[Finding]:
     """Report interrupted steps."""
-    folder = case.store.private_path("journal")
-    if files.list_names(folder) and repairs.get_lock_holder(case.store):
+    folder = ctx.store.private_path("journal")
+    if files.list_names(folder) and repairs.get_lock_holder(ctx.store):
         return [Finding(NOTE, "a reflect-git process is at a step", "nothing to do: it is finished with the process")]
     names = files.list_names(folder)  # read again: the process may have finished by now
     if not names:
         return [Finding(OK, "nothing was interrupted")]
-    oldest = _get_oldest_age(case, "journal", names)
+    oldest = _get_oldest_age(ctx, "journal", names)
     return [
         Finding(WARNING, f"{plural(len(names), 'step')} interrupted, the oldest {format_age(oldest)} ago", fixable=True)
     ]
 
 
-def check_pending(case: CheckContext) -> list[Finding]:
+def check_pending(ctx: CheckContext) -> list[Finding]:
     """Report captures that are not committed yet."""
-    names = pending.list_pending(case.store)
+    names = pending.list_pending(ctx.store)
     if names:
-        oldest = _get_oldest_age(case, "pending", names)
+        oldest = _get_oldest_age(ctx, "pending", names)
         said = f"{plural(len(names), 'capture')} not committed yet, the oldest {format_age(oldest)} old"
         return [Finding(WARNING if oldest > MINUTE else NOTE, said, fixable=True)]
-    if os.path.exists(case.store.private_path(inbox.RESCUE_FILE)):
+    if os.path.exists(ctx.store.private_path(inbox.RESCUE_FILE)):
         return [Finding(NOTE, "the inbox is new, and copies may not be in it yet", fixable=True)]
-    if not copies.has_copies(case.store):
+    if not copies.has_copies(ctx.store):
         return [Finding(NOTE, "the plain copies in 'signals' are missing", fixable=True)]
     return [Finding(OK, "every capture is committed")]
 
 
-def _get_oldest_age(case: CheckContext, folder: str, names: Sequence[str]) -> float:
-    times = [case.now]
+def _get_oldest_age(ctx: CheckContext, folder: str, names: Sequence[str]) -> float:
+    times = [ctx.now]
     for name in names:
         try:
-            times.append(os.lstat(case.store.private_path(folder, name)).st_mtime)
+            times.append(os.lstat(ctx.store.private_path(folder, name)).st_mtime)
         except FileNotFoundError:
             continue
-    return case.now - min(times)
+    return ctx.now - min(times)
 
 
-def check_name(case: CheckContext) -> list[Finding]:
+def check_name(ctx: CheckContext) -> list[Finding]:
     """Report a store that was copied or moved and still uses the old machine name."""
-    if opening.is_copied(case.store):
-        said = f"this store was copied or moved, and still writes as '{case.store.machine}'"
+    if opening.is_copied(ctx.store):
+        said = f"this store was copied or moved, and still writes as '{ctx.store.machine}'"
         return [Finding(WARNING, said, fixable=True)]
-    return [Finding(OK, f"'{case.store.machine}' is bound to this machine and folder")]
+    return [Finding(OK, f"'{ctx.store.machine}' is bound to this machine and folder")]
 
 
-def check_branches(case: CheckContext) -> list[Finding]:
+def check_branches(ctx: CheckContext) -> list[Finding]:
     """Report missing branches."""
-    store, findings = case.store, []
+    store, findings = ctx.store, []
     names = list_branches(store)
     if MAIN not in names:
         found = bool(repairs.list_main_commits(store))
@@ -221,47 +221,47 @@ def check_branches(case: CheckContext) -> list[Finding]:
     return findings or [Finding(OK, f"main, {inbox.get_current_ref(store).removeprefix('refs/heads/')}")]
 
 
-def check_head(case: CheckContext) -> list[Finding]:
+def check_head(ctx: CheckContext) -> list[Finding]:
     """Report a checkout that is not on main."""
-    branch = case.store.git.get_head_branch()
+    branch = ctx.store.git.get_head_branch()
     if branch == MAIN:
         return [Finding(OK, "on main")]
     where = f"on '{branch.removeprefix('refs/heads/')}'" if branch else "detached"
-    return [Finding(WARNING, f"{where}, not on main", f"go back with: git -C '{case.store.root}' switch main")]
+    return [Finding(WARNING, f"{where}, not on main", f"go back with: git -C '{ctx.store.root}' switch main")]
 
 
-def check_objects(case: CheckContext) -> list[Finding]:
+def check_objects(ctx: CheckContext) -> list[Finding]:
     """Report damaged git objects, by branch."""
-    fsck = case.fsck()
+    fsck = ctx.fsck()
     if fsck.code == 0:
         return [Finding(OK, "git fsck is clean")]
     lines = (fsck.out + fsck.err).decode("utf-8", "replace").splitlines()
-    own = f"{INBOX}{case.store.machine}/"
+    own = f"{INBOX}{ctx.store.machine}/"
     findings = []
-    for ref in list_branches(case.store):
-        if case.is_broken(ref):
-            findings.append(_build_damage_finding(case, ref, ref.startswith(own), lines))
+    for ref in list_branches(ctx.store):
+        if ctx.is_broken(ref):
+            findings.append(_build_damage_finding(ctx, ref, ref.startswith(own), lines))
     return findings or [Finding(ERROR, "damaged objects that no branch holds", "", True, lines)]
 
 
-def _build_damage_finding(case: CheckContext, ref: str, ours: bool, lines: Sequence[str]) -> Finding:
+def _build_damage_finding(ctx: CheckContext, ref: str, ours: bool, lines: Sequence[str]) -> Finding:
     name = ref.removeprefix("refs/heads/")
     if ours:
         return Finding(ERROR, f"the inbox '{name}' is damaged", "", True, lines)
     if ref == MAIN:
-        hint = f"fetch it from another machine or put a backup of '{case.store.root}' in its place"
+        hint = f"fetch it from another machine or put a backup of '{ctx.store.root}' in its place"
     else:
-        hint = f"if you can do without it: git -C '{case.store.root}' update-ref -d {ref}"
+        hint = f"if you can do without it: git -C '{ctx.store.root}' update-ref -d {ref}"
     return Finding(ERROR, f"the branch '{name}' is damaged", hint, False, lines)
 
 
-def check_work_tree(case: CheckContext) -> list[Finding]:
+def check_work_tree(ctx: CheckContext) -> list[Finding]:
     """Report uncommitted changes in the store."""
-    changed = list_uncommitted(case.store)
+    changed = list_uncommitted(ctx.store)
     if not changed:
         return [Finding(OK, "git status is clean")]
     said = f"{plural(len(changed), 'uncommitted change')}: {format_names(changed)}"
-    hint = f"see 'git -C {case.store.root} status'; commit them or take them back"
+    hint = f"see 'git -C {ctx.store.root} status'; commit them or take them back"
     return [Finding(DECIDE, said, hint)]
 
 
@@ -271,12 +271,12 @@ def list_uncommitted(store: Store) -> list[str]:
     return [os.fsdecode(entry[3:]) for entry in out.split(b"\0") if entry]
 
 
-def check_quarantine(case: CheckContext) -> list[Finding]:
+def check_quarantine(ctx: CheckContext) -> list[Finding]:
     """Report files in quarantine, with reasons."""
-    reasons = load_quarantine(case.store)
+    reasons = load_quarantine(ctx.store)
     if not reasons:
         return [Finding(OK, "empty")]
-    folder = case.store.private_path("quarantine")
+    folder = ctx.store.private_path("quarantine")
     lines = [f"{name}: {reason}" for name, reason in reasons.items()]
     hint = f"read them in '{folder}'; correct and move them to '../pending', or delete them"
     return [Finding(DECIDE, f"{plural(len(lines), 'file')} set aside", hint, False, lines)]
@@ -288,13 +288,13 @@ def load_quarantine(store: Store) -> dict[str, str]:
     if not names:
         return {}
     log = (files.read_if_exists(store.private_path("log"), 1 << 26) or b"").decode("utf-8", "replace")
-    told = dict(re.findall(r"quarantined '([^']*)': (.*)", log))
-    return {name: told.get(name, "the reason is not in the log any more") for name in names}
+    reasons = dict(re.findall(r"quarantined '([^']*)': (.*)", log))
+    return {name: reasons.get(name, "the reason is not in the log any more") for name in names}
 
 
-def check_records(case: CheckContext) -> list[Finding]:
+def check_records(ctx: CheckContext) -> list[Finding]:
     """Report records that cannot be parsed or come from a newer version."""
-    snapshot = case.snapshot()
+    snapshot = ctx.snapshot()
     findings = []
     if snapshot.unreadable:
         lines = [f"{path}: {reason}" for path, reason in sorted(snapshot.unreadable.items())]
@@ -308,44 +308,44 @@ def check_records(case: CheckContext) -> list[Finding]:
     return findings or [Finding(OK, f"{total}, {plural(counts['learnings'], 'approved rule')}")]
 
 
-def check_missing(case: CheckContext) -> list[Finding]:
+def check_missing(ctx: CheckContext) -> list[Finding]:
     """Report signals that were stored and cannot be found: somebody deleted a branch and the copies."""
-    lost = lost_signals.find_missing(case.store, case.now)
+    lost = lost_signals.find_missing(ctx.store, ctx.now)
     if not lost:
         return [Finding(OK, "every signal that was stored is there, has expired or was purged")]
-    found = lost_signals.find_recoverable(case.store, lost)
+    found = lost_signals.find_recoverable(ctx.store, lost)
     said = f"{plural(len(lost), 'signal')} missing, {len(found)} can be recovered"
     hint = "" if found else "restore the folder from a backup, if you have one; this warning ends when they expire"
     return [Finding(DECIDE, said, hint, bool(found), lost)]
 
 
-def check_backups(case: CheckContext) -> list[Finding]:
+def check_backups(ctx: CheckContext) -> list[Finding]:
     """Report backups that were made here and that somebody deleted."""
-    lost = [ref.removeprefix("refs/heads/") for ref in backups.find_missing(case.store, case.now)]
+    lost = [ref.removeprefix("refs/heads/") for ref in backups.find_missing(ctx.store, ctx.now)]
     if not lost:
         return [Finding(OK, "every backup of the last 90 days is there, or was purged")]
     hint = "'reflect-git audit' lists the changes they were made before; this warning ends 90 days after each backup"
     return [Finding(DECIDE, f"{plural(len(lost), 'backup')} missing", hint, False, lost)]
 
 
-def check_log(case: CheckContext) -> list[Finding]:
+def check_log(ctx: CheckContext) -> list[Finding]:
     """Report recent lines of both logs: the store's, and the one beside it from before there was a store."""
-    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(case.now - _MAX_LOG_AGE))
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ctx.now - _MAX_LOG_AGE))
     lines: list[str] = []
-    for path in (case.store.private_path("log"), f"{case.store.root}.log"):
+    for path in (ctx.store.private_path("log"), f"{ctx.store.root}.log"):
         text = (files.read_if_exists(path, 1 << 26) or b"").decode("utf-8", "replace")
         lines += [line for line in text.splitlines() if line[:20] >= since]
     if not lines:
         return [Finding(OK, "nothing in the last 7 days")]
     said = f"{plural(len(lines), 'line')} in the last 7 days"
     return [
-        Finding(NOTE, said, f"read it in '{case.store.private_path('log')}'", False, sorted(lines)[-_MAX_LOG_LINES:])
+        Finding(NOTE, said, f"read it in '{ctx.store.private_path('log')}'", False, sorted(lines)[-_MAX_LOG_LINES:])
     ]
 
 
-def check_disk(case: CheckContext) -> list[Finding]:
+def check_disk(ctx: CheckContext) -> list[Finding]:
     """Report a full or read-only disk."""
-    disk = os.statvfs(case.store.root)
+    disk = os.statvfs(ctx.store.root)
     if disk.f_flag & os.ST_RDONLY:
         return [Finding(ERROR, "the file system is read-only", "mount it for writing, or choose another reflect.home")]
     free = disk.f_bavail * disk.f_frsize
@@ -359,26 +359,26 @@ def check_disk(case: CheckContext) -> list[Finding]:
     return [Finding(OK, said)]
 
 
-def check_clock(case: CheckContext) -> list[Finding]:
+def check_clock(ctx: CheckContext) -> list[Finding]:
     """Report timestamps in the future."""
-    newest = case.store.git.run("log", "-1", "--branches", "--format=%ct", check=False).out.strip()
-    future = [s["id"] for s in case.snapshot().signals if parse_utc(s["stored"]) > case.now + DAY]
+    newest = ctx.store.git.run("log", "-1", "--branches", "--format=%ct", check=False).out.strip()
+    future = [s["id"] for s in ctx.snapshot().signals if parse_utc(s["stored"]) > ctx.now + DAY]
     findings = []
-    if newest.isdigit() and int(newest) > case.now + MINUTE:
-        said = f"the newest commit is {format_age(int(newest) - case.now)} in the future"
+    if newest.isdigit() and int(newest) > ctx.now + MINUTE:
+        said = f"the newest commit is {format_age(int(newest) - ctx.now)} in the future"
         findings.append(Finding(WARNING, said, "check the clock of this machine"))
     if future:
         said = f"{plural(len(future), 'signal')} stored in the future: {format_names(future)}"
         findings.append(Finding(NOTE, said, "check the clock; nothing is lost"))
-    if maintenance.get_last_run(case.store) > case.now:
+    if maintenance.get_last_run(ctx.store) > ctx.now:
         findings.append(Finding(NOTE, "the last upkeep was in the future", "check the clock; it runs again"))
     return findings or [Finding(OK, "agrees with the store")]
 
 
-def check_maintenance(case: CheckContext) -> list[Finding]:
+def check_maintenance(ctx: CheckContext) -> list[Finding]:
     """Report overdue maintenance."""
-    last = maintenance.get_last_run(case.store)
-    since = case.now - (last or parse_utc(case.store.get_setting("reflect.born")))
+    last = maintenance.get_last_run(ctx.store)
+    since = ctx.now - (last or parse_utc(ctx.store.get_setting("reflect.born")))
     if since > _MAX_MAINTENANCE_AGE:
         return [Finding(NOTE, f"not run for {format_age(since)}", fixable=True)]
     return [Finding(OK, f"ran {format_age(since)} ago" if last else "not due yet")]

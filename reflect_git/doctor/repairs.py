@@ -124,9 +124,9 @@ REQUIRED_CONFIG = {
 _OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def make_private(case: CheckContext) -> str:
+def make_private(ctx: CheckContext) -> str:
     """Remove all permissions of other users."""
-    open_paths = list(find_open_to_others(case.store))
+    open_paths = list(find_open_to_others(ctx.store))
     for path in open_paths:
         os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~_OTHER_USERS)
     return f"made {plural(len(open_paths), 'file or folder', 'files and folders')} private"
@@ -151,9 +151,9 @@ def list_all_files(store: Store) -> Iterator[tuple[str, os.stat_result]]:
                 continue
 
 
-def restore_shipped_files(case: CheckContext) -> str:
+def restore_shipped_files(ctx: CheckContext) -> str:
     """Restore the folders and files of a new store; lines that a person added stay."""
-    store = case.store
+    store = ctx.store
     missing = find_missing_files(store)
     for name in PRIVATE_FOLDERS:
         files.make_private_dirs(store.private_path(name))
@@ -192,9 +192,9 @@ def _write_shipped_file(path: str, shipped: bytes) -> None:
         add_missing_lines(path, shipped)
 
 
-def set_config(case: CheckContext) -> str:
-    wrong = find_wrong_config(case.store)
-    policy.set_keys(case.store, {key: REQUIRED_CONFIG[key] for key in wrong})
+def set_config(ctx: CheckContext) -> str:
+    wrong = find_wrong_config(ctx.store)
+    policy.set_keys(ctx.store, {key: REQUIRED_CONFIG[key] for key in wrong})
     return f"set {', '.join(wrong)}"
 
 
@@ -203,28 +203,28 @@ def find_wrong_config(store: Store) -> list[str]:
     return [key for key, value in REQUIRED_CONFIG.items() if store.get_setting(key) != value]
 
 
-def move_stale_locks(case: CheckContext) -> str:
+def move_stale_locks(ctx: CheckContext) -> str:
     """Move dead lock files aside; never touch those of a running or foreign process."""
-    store = case.store
-    dead = [lock.name for lock in list_lock_files(store, case.now) if lock.owner == DEAD]
+    store = ctx.store
+    dead = [lock.name for lock in list_lock_files(store, ctx.now) if lock.owner == DEAD]
     with store.locked(LOCK_SECONDS):
         for name in dead:
             journal.move_lock_aside(store, name)
     return f"moved {', '.join(dead)} to '.git/reflect/corpses'"
 
 
-def finish_interrupted(case: CheckContext) -> str:
+def finish_interrupted(ctx: CheckContext) -> str:
     """Finish interrupted steps, as every command does first, but report errors."""
-    store = case.store
+    store = ctx.store
     with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
         recover.repair_inbox(store)
     return "finished what was interrupted and committed what was pending"
 
 
-def rename_machine(case: CheckContext) -> str:
+def rename_machine(ctx: CheckContext) -> str:
     """Give a copied store a new machine name and its own inbox."""
-    store = case.store
+    store = ctx.store
     with store.locked(LOCK_SECONDS):
         old = store.machine
         opening.rename_machine(store)
@@ -232,9 +232,9 @@ def rename_machine(case: CheckContext) -> str:
     return f"this store is now '{store.machine}' and keeps the signals of '{old}'"
 
 
-def restore_refs(case: CheckContext) -> str:
+def restore_refs(ctx: CheckContext) -> str:
     """Restore main from the reflog, and start a new inbox from the plain copies."""
-    store, said = case.store, []
+    store, said = ctx.store, []
     with store.locked(LOCK_SECONDS):
         if store.git.resolve(MAIN) is None:
             said.append(f"put 'main' back to {_restore_main(store)[:10]}")
@@ -274,31 +274,31 @@ def list_main_commits(store: Store) -> list[str]:
     return places
 
 
-def remove_damaged_objects(case: CheckContext) -> str:
+def remove_damaged_objects(ctx: CheckContext) -> str:
     """Rebuild damaged inboxes, and remove damaged objects that no branch holds."""
-    store, broken, bad = case.store, case.broken_inboxes, case.bad_objects
+    store, broken, bad = ctx.store, ctx.broken_inboxes, ctx.bad_objects
     with store.locked(LOCK_SECONDS):
         said = f"{lost_signals.rebuild_inboxes(store, broken, bad)}; " if broken else ""
         maintenance.remove_unreachable(store)
     return f"{said}took out what no branch holds"
 
 
-def recover_signals(case: CheckContext) -> str:
+def recover_signals(ctx: CheckContext) -> str:
     """Store deleted signals again where git still has them."""
-    store = case.store
+    store = ctx.store
     with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
         recover.repair_inbox(store)
-        found, lost = lost_signals.recover_missing(store, case.now)
+        found, lost = lost_signals.recover_missing(store, ctx.now)
     rest = f"; {plural(lost - found, 'signal')} cannot be recovered" if lost > found else ""
     return f"recovered {plural(found, 'signal')}{rest}"
 
 
-def run_maintenance(case: CheckContext) -> str:
+def run_maintenance(ctx: CheckContext) -> str:
     """Run the overdue maintenance."""
-    store = case.store
+    store = ctx.store
     with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
         inbox.commit_all(store)
-        gone = maintenance.run_maintenance(store, case.reload_snapshot(), case.now, incidents.get_incident)
+        gone = maintenance.run_maintenance(store, ctx.reload_snapshot(), ctx.now, incidents.get_incident)
     return f"ran the upkeep; {plural(gone, 'signal')} went"

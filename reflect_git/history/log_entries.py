@@ -86,8 +86,8 @@ class Entry:
         decided = [one["target"] for one in self.decision_records if one["target"]]
         known = [(one["kind"].startswith("global"), one["path"]) for one in decided]
         paths = {path for _, path in known}
-        told = [(self.is_global, path) for path in self.trailers.get("Target", ()) if path not in paths]
-        return list(dict.fromkeys([*known, *told]))
+        targets = [(self.is_global, path) for path in self.trailers.get("Target", ()) if path not in paths]
+        return list(dict.fromkeys([*known, *targets]))
 
     @property
     def is_move(self) -> bool:
@@ -260,9 +260,9 @@ def _is_in_project(entry: Entry, project: str) -> bool:
     return project in (key, key.rpartition("/")[2], entry.project_name) or entry.subject.endswith(f" from {project}")
 
 
-def _has_prefix(identity: str, prefix: str) -> bool:
+def _has_prefix(record_id: str, prefix: str) -> bool:
     """Tell whether a prefix names an id: case is ignored, and the part after the date is enough."""
-    wanted, known = prefix.lower(), identity.lower()
+    wanted, known = prefix.lower(), record_id.lower()
     return known.startswith(wanted) or known.rpartition("-")[2].startswith(wanted)
 
 

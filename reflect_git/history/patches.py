@@ -59,10 +59,10 @@ def _to_file_patch(text: str) -> str:
     names, *hunks = re.split(r"\n(?=(?:\x1b\[[0-9;]*m)*@@ )", text.rstrip("\n"))
     above = [line for line in names.split("\n") if not _COLOUR.sub("", line).startswith(_SNAPSHOT_LINES)]
     shown = [hunk for hunk in map(_without_header, hunks) if hunk]
-    told = [_SNAPSHOT_PATH.sub(_format_side, line) for line in above]
-    both = _COLOUR.sub("", told[0]).removeprefix("diff --git ")  # one name twice, but for its first letter
+    labelled = [_SNAPSHOT_PATH.sub(_format_side, line) for line in above]
+    both = _COLOUR.sub("", labelled[0]).removeprefix("diff --git ")  # one name twice, but for its first letter
     path = both[: len(both) // 2].strip('"').removeprefix("a/")
-    return "\n".join([*(_name_file(line, path) for line in told), *shown])
+    return "\n".join([*(_name_file(line, path) for line in labelled), *shown])
 
 
 def _format_side(found: re.Match[str]) -> str:

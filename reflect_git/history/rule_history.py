@@ -100,28 +100,28 @@ class RuleRecords:
     mentions: Sequence[tuple[str, str, str, Project | None]] = ()
 
 
-def _load_guard(history: History, machine: str, identity: str) -> GuardState | None:
+def _load_guard(history: History, machine: str, record_id: str) -> GuardState | None:
     if not any(made["kind"] == "guarded" for made in history.decisions):
         return None
     from reflect_git.rules.guards import find_guard_state  # few rules are guarded
 
-    return find_guard_state(history, machine, identity)
+    return find_guard_state(history, machine, record_id)
 
 
-def build_rule_history(material: RuleRecords, identity: str, commit: str = "", machine: str = "") -> RuleHistory:
+def build_rule_history(material: RuleRecords, record_id: str, commit: str = "", machine: str = "") -> RuleHistory:
     """Assemble the history of one rule from its records."""
     history = material.history
-    learning = history.learnings[identity]
-    about = tuple(made for made in history.decisions if made["subject"] == identity)
-    against = history.get_decisions_against(identity)
+    learning = history.learnings[record_id]
+    about = tuple(made for made in history.decisions if made["subject"] == record_id)
+    against = history.get_decisions_against(record_id)
     ended = against[-1] if against else None
     before, after = _count_hits(material.exposures, learning)
     return RuleHistory(
         learning, _get_state(ended), about, next((made for made in about if made["id"] == learning["decision"]), None),
-        ended, str((ended or {"meta": {}})["meta"].get("by", "")), tuple(_list_replaced(material, identity, about)),
-        tuple(material.signals), _count_repeats(material, learning, get_keys(history, identity)),
-        sum(any(identity in listed for listed in one["rules"].values()) for one in material.exposures),
-        before, after, _load_guard(history, machine, identity), commit,
+        ended, str((ended or {"meta": {}})["meta"].get("by", "")), tuple(_list_replaced(material, record_id, about)),
+        tuple(material.signals), _count_repeats(material, learning, get_keys(history, record_id)),
+        sum(any(record_id in listed for listed in one["rules"].values()) for one in material.exposures),
+        before, after, _load_guard(history, machine, record_id), commit,
     )  # fmt: skip
 
 
@@ -142,14 +142,14 @@ def _get_state(ended: Decision | None) -> str:
     return SUPERSEDED if ended["kind"] == "superseded" else REVERTED
 
 
-def get_keys(history: History, identity: str) -> set[str]:
+def get_keys(history: History, record_id: str) -> set[str]:
     """Return the keys that identify repetitions of a rule."""
-    return {made["key"] for made in history.decisions if made["subject"] == identity and made["key"]}
+    return {made["key"] for made in history.decisions if made["subject"] == record_id and made["key"]}
 
 
-def _list_replaced(material: RuleRecords, identity: str, about: Iterable[Decision]) -> Iterable[EarlierWording]:
+def _list_replaced(material: RuleRecords, record_id: str, about: Iterable[Decision]) -> Iterable[EarlierWording]:
     """Yield the rules it replaced, then its own earlier wordings, oldest first."""
-    history, original = material.history, material.originals[identity]
+    history, original = material.history, material.originals[record_id]
     for old in original["supersedes"]:
         known = history.learnings.get(old)
         yield EarlierWording(old, known["text"] if known else "", original["decision"])
@@ -159,7 +159,7 @@ def _list_replaced(material: RuleRecords, identity: str, about: Iterable[Decisio
             made["kind"] == "amended" and made["id"] not in history.void_decisions and made["text"] not in (None, text)
         )
         if is_other:
-            yield EarlierWording(identity, text, made["id"])
+            yield EarlierWording(record_id, text, made["id"])
             text = made["text"] or text
 
 
@@ -189,17 +189,17 @@ def _count_hits(exposures: Iterable[Exposure], learning: Learning) -> tuple[Coun
     return before, after
 
 
-def _sum_hits(exposures: Sequence[Exposure], identity: str) -> Count:
+def _sum_hits(exposures: Sequence[Exposure], record_id: str) -> Count:
     last = max((one["start"] for one in exposures), default="")
-    return Count(sum(one["hits"][identity] for one in exposures), len(exposures), last)
+    return Count(sum(one["hits"][record_id] for one in exposures), len(exposures), last)
 
 
-def load_rule_history(store: Store, excerpt: RecordLookup, identity: str) -> RuleHistory | None:
+def load_rule_history(store: Store, excerpt: RecordLookup, record_id: str) -> RuleHistory | None:
     """Return the history of a rule, or None if this store does not have it."""
-    asked = start_commit_search(store, identity, MAIN)  # runs while we read
-    told = load_rule_histories(excerpt, [identity], store.machine)
+    asked = start_commit_search(store, record_id, MAIN)  # runs while we read
+    histories = load_rule_histories(excerpt, [record_id], store.machine)
     commit = read_commit(asked)
-    return replace(told[identity], commit=commit) if told else None
+    return replace(histories[record_id], commit=commit) if histories else None
 
 
 def load_rule_histories(excerpt: RecordLookup, wanted: Sequence[str], machine: str) -> dict[str, RuleHistory]:
@@ -219,9 +219,9 @@ def load_rule_histories(excerpt: RecordLookup, wanted: Sequence[str], machine: s
 
 
 def _load_records(
-    excerpt: RecordLookup, history: History, found: Mapping[str, Any], identity: str, keys: set[str]
+    excerpt: RecordLookup, history: History, found: Mapping[str, Any], record_id: str, keys: set[str]
 ) -> RuleRecords:  # fmt: skip
-    signals = excerpt.get_signals(history.learnings[identity]["signals"])
+    signals = excerpt.get_signals(history.learnings[record_id]["signals"])
     return RuleRecords(
         history,
         _filter_by_prefix(found, "LRN"),
@@ -231,15 +231,15 @@ def _load_records(
     )
 
 
-def load_decisions_about(excerpt: RecordLookup, identity: str) -> list[Decision]:
+def load_decisions_about(excerpt: RecordLookup, record_id: str) -> list[Decision]:
     """Return the decisions about a learning, a signal, or what it became, including their reverts."""
-    found = excerpt.find_mentions(identity)
+    found = excerpt.find_mentions(record_id)
     learnings = [
-        one for one, record in _filter_by_prefix(found, "LRN").items() if identity in (one, *record["signals"])
+        one for one, record in _filter_by_prefix(found, "LRN").items() if record_id in (one, *record["signals"])
     ]
-    found = {**excerpt.find_mentions(*learnings), **found} if learnings and learnings != [identity] else found
+    found = {**excerpt.find_mentions(*learnings), **found} if learnings and learnings != [record_id] else found
     history = _build_history(found)
-    return [made for made in history.decisions if identity in (made["subject"], *history.get_signals(made))]
+    return [made for made in history.decisions if record_id in (made["subject"], *history.get_signals(made))]
 
 
 def _build_history(found: Mapping[str, Any]) -> History:
@@ -254,16 +254,16 @@ def _filter_by_prefix(found: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {identity: record for identity, record in found.items() if identity.startswith(prefix)}
 
 
-def start_commit_search(store: Store, identity: str, *branches: str) -> GitProcess:
+def start_commit_search(store: Store, record_id: str, *branches: str) -> GitProcess:
     """Start git to find the newest commit that added a record; the commit-graph's path filters make it fast."""
     wanted = ("--max-count=1", "--diff-filter=A", "--format=%H", "--end-of-options", *branches, "--")
-    return store.git.start("log", *wanted, get_record_path(identity))
+    return store.git.start("log", *wanted, get_record_path(record_id))
 
 
 def read_commit(asked: GitProcess) -> str:
     return asked.communicate().out.decode("ascii", "replace").strip()
 
 
-def find_adding_commit(store: Store, identity: str) -> str:
+def find_adding_commit(store: Store, record_id: str) -> str:
     """Return the commit that added a record; "" while it is still pending."""
-    return read_commit(start_commit_search(store, identity, *store.git.refs(INBOX, MAIN)))
+    return read_commit(start_commit_search(store, record_id, *store.git.refs(INBOX, MAIN)))

@@ -120,10 +120,10 @@ def list_rules_at_version(
     history = history_at(scan, version.time.replace("Z", ".999Z"))
     known = [history.learnings[one] for one in entries if one in history.learnings]
     counted = dict(_count_sessions(scan, known))
-    told = [_build_rule(one, counted[one["id"]], None) for one in known]
+    rules = [_build_rule(one, counted[one["id"]], None) for one in known]
     if target.form != "improvements":  # an improvement's heading is not its text
-        told = [replace(one, text=entries[one.id]) for one in told]
-    return [one for one in sorted(told, key=_get_sort_key) if choice.has_words(one)]
+        rules = [replace(one, text=entries[one.id]) for one in rules]
+    return [one for one in sorted(rules, key=_get_sort_key) if choice.has_words(one)]
 
 
 def list_changes(
@@ -132,8 +132,8 @@ def list_changes(
     """List (change, before, after) for each rule that differs, in the earlier order; new rules last."""
     before, after = _map_by_id(then), _map_by_id(now)
     found: list[tuple[str, RuleInForce | None, RuleInForce | None]] = []
-    for identity, old in before.items():
-        new = after.get(identity)
+    for record_id, old in before.items():
+        new = after.get(record_id)
         if new is None:
             found.append((REVERTED, old, None))
         elif new.text != old.text:
@@ -164,9 +164,9 @@ def _count_sessions(scan: Scan, learnings: Iterable[Learning]) -> Iterator[tuple
     by_signal: dict[str, str] = {}
     by_key: dict[str, set[str]] = {}
     columns = scan.columns
-    for identity, session, key in zip(columns["id"], columns["session_id"], columns["key"], strict=True):
-        by_signal[identity] = session_hash(session or identity)
-        by_key.setdefault(key, set()).add(by_signal[identity])
+    for record_id, session, key in zip(columns["id"], columns["session_id"], columns["key"], strict=True):
+        by_signal[record_id] = session_hash(session or record_id)
+        by_key.setdefault(key, set()).add(by_signal[record_id])
     for line in scan.history.tally_lines:
         by_key.setdefault(line[0], set()).add(line[4])
     for learning in learnings:

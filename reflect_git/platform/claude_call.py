@@ -170,28 +170,28 @@ def _stop_process(process: subprocess.Popen[bytes]) -> None:
 
 def _parse_output(code: int, out: bytes, err: str) -> tuple[Any, Usage]:
     try:
-        told = json.loads(out)
+        reply = json.loads(out)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        reply = None
+    if not isinstance(reply, dict):
         said = _get_first_line(err)
         why = f"the client ended with {code}" + (f": {said}" if said else "") if code else "its answer is no JSON"
         raise CallFailed(f"Claude worded nothing: {why}", f"update Claude Code with 'claude update'; {_EDIT_HINT}")
-    usage = _parse_usage(told)
-    answer = told.get("structured_output")
-    if told.get("is_error") or code or answer is None:
-        raise _build_error(told, usage)
+    usage = _parse_usage(reply)
+    answer = reply.get("structured_output")
+    if reply.get("is_error") or code or answer is None:
+        raise _build_error(reply, usage)
     return answer, usage
 
 
-def _build_error(told: Mapping[str, Any], usage: Usage) -> CallFailed:
-    said = str(told.get("result") or "")
-    if told.get("api_error_status") == 401 or any(mark in said.lower() for mark in _LOGIN_ERRORS):
+def _build_error(reply: Mapping[str, Any], usage: Usage) -> CallFailed:
+    said = str(reply.get("result") or "")
+    if reply.get("api_error_status") == 401 or any(mark in said.lower() for mark in _LOGIN_ERRORS):
         hint = f"run 'claude' in a terminal and type /login; {_EDIT_HINT}"
         return CallFailed("Claude Code is not logged in", hint, usage, "no-login")
-    if told.get("subtype") in _ERROR_MESSAGES:
-        return CallFailed(_ERROR_MESSAGES[str(told["subtype"])], _RETRY_HINT, usage)
-    if told.get("is_error"):
+    if reply.get("subtype") in _ERROR_MESSAGES:
+        return CallFailed(_ERROR_MESSAGES[str(reply["subtype"])], _RETRY_HINT, usage)
+    if reply.get("is_error"):
         return CallFailed(
             f"Claude worded nothing: {_get_first_line(said) or 'the client does not say why'}", _RETRY_HINT, usage
         )
@@ -204,10 +204,10 @@ def _get_first_line(text: str) -> str:
     return (line if len(line) <= 160 else f"{line[:159]}…").rstrip(".")
 
 
-def _parse_usage(told: Mapping[str, Any]) -> Usage:
-    used = told.get("usage")
+def _parse_usage(reply: Mapping[str, Any]) -> Usage:
+    used = reply.get("usage")
     used = used if isinstance(used, dict) else {}
-    models = told.get("modelUsage")
+    models = reply.get("modelUsage")
     names = [name for name in models if isinstance(name, str)] if isinstance(models, dict) else []
     read = sum(
         _parse_number(used.get(name))
@@ -215,7 +215,7 @@ def _parse_usage(told: Mapping[str, Any]) -> Usage:
     )  # fmt: skip
     return Usage(
         names[0][:80] if names else "", int(read), int(_parse_number(used.get("output_tokens"))),
-        _parse_number(told.get("total_cost_usd")),
+        _parse_number(reply.get("total_cost_usd")),
     )  # fmt: skip
 
 

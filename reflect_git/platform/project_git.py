@@ -145,14 +145,14 @@ def blame(program: str, top: str, path: str) -> list[BlameLine]:
     return list(_parse_blame(result.out.decode("utf-8", "replace"))) if result.code == 0 else []
 
 
-def _parse_blame(told: str) -> Iterator[BlameLine]:
+def _parse_blame(output: str) -> Iterator[BlameLine]:
     """Parse `git blame --porcelain`.
 
     The format is `<commit> <line> <line> [<count>]`, facts about each commit once, and the line itself after a tab.
     """
     facts: dict[str, dict[str, str]] = {}
     commit, is_new = "", True
-    for line in told.split("\n"):
+    for line in output.split("\n"):
         if line.startswith("\t"):
             known = facts[commit]
             seconds = known.get("author-time", "")

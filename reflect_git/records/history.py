@@ -59,8 +59,8 @@ class History:
             status = _get_status(decision, kinds, learning is not None)
             if status == "dismissed":
                 self.rejections.add(decision["id"])
-            for identity in self.get_signals(decision) if status else ():
-                self._by_signal[identity] = decision, status
+            for record_id in self.get_signals(decision) if status else ():
+                self._by_signal[record_id] = decision, status
 
     def _apply_amendments(self) -> None:
         """Apply all amendments that are in effect. The records themselves never change."""
@@ -70,14 +70,14 @@ class History:
                 self.learnings[learning["id"]] = _apply_amendment(learning, decision)
                 self._repeat_signals.setdefault(learning["id"], []).extend(_get_listed_signals(decision))
 
-    def get_versions(self, identity: str) -> list[Learning]:
+    def get_versions(self, record_id: str) -> list[Learning]:
         """List all versions of a learning: the current one first, then from the newest to the oldest."""
-        said = [self._original_learnings[identity]]
+        said = [self._original_learnings[record_id]]
         for decision in self.decisions:
-            if decision["kind"] == "amended" and decision["subject"] == identity:
+            if decision["kind"] == "amended" and decision["subject"] == record_id:
                 said.append(_apply_amendment(said[-1], decision))
         found: list[Learning] = []
-        for was in (self.learnings[identity], *reversed(said)):
+        for was in (self.learnings[record_id], *reversed(said)):
             if was not in found:
                 found.append(was)
         return found
@@ -86,12 +86,12 @@ class History:
         """Return a learning as this amendment defines it. An amendment is complete, independent of others."""
         return _apply_amendment(self._original_learnings[decision["subject"]], decision)
 
-    def get_last_amendments(self, identity: str) -> list[Decision]:
+    def get_last_amendments(self, record_id: str) -> list[Decision]:
         """List the amendments in effect that no other amendment builds on.
 
         There are several if machines amended a rule without knowing of each other.
         """
-        amended = [one for one in self.decisions if one["kind"] == "amended" and one["subject"] == identity]
+        amended = [one for one in self.decisions if one["kind"] == "amended" and one["subject"] == record_id]
         after = {made["id"]: _get_base_amendments(made, amended[:at]) for at, made in enumerate(amended)}
         standing = [made for made in amended if made["id"] not in self.void_decisions]
         known: set[str] = set()
@@ -121,13 +121,13 @@ class History:
             if identity not in gone and learning["decision"] not in self.void_decisions
         ]
 
-    def get_decisions_against(self, identity: str) -> list[Decision]:
+    def get_decisions_against(self, record_id: str) -> list[Decision]:
         """List the decisions that keep a learning out of force; empty if it is in force."""
-        approval = self.learnings[identity]["decision"]
+        approval = self.learnings[record_id]["decision"]
         return [
             decision
             for decision in self.decisions
-            if (decision["subject"] == identity and _is_against(decision, self.void_decisions))
+            if (decision["subject"] == record_id and _is_against(decision, self.void_decisions))
             or (
                 decision["reopens"] == approval
                 and decision["kind"] == "reverted"
@@ -135,30 +135,30 @@ class History:
             )
         ]
 
-    def get_last_decision(self, identity: str) -> Decision | None:
+    def get_last_decision(self, record_id: str) -> Decision | None:
         """Return the decision that determines a signal's status, or None."""
-        found = self._by_signal.get(identity)
+        found = self._by_signal.get(record_id)
         return found[0] if found else None
 
-    def status(self, identity: str) -> str:
+    def status(self, record_id: str) -> str:
         """Return the status of a signal."""
-        found = self._by_signal.get(identity)
+        found = self._by_signal.get(record_id)
         return found[1] if found else "captured"
 
-    def promoted_to(self, identity: str) -> str | None:
+    def promoted_to(self, record_id: str) -> str | None:
         """Return the path of the target that a signal was promoted to, or None."""
-        found = self._by_signal.get(identity)
+        found = self._by_signal.get(record_id)
         if found is None or found[1] != "promoted":
             return None
         target = found[0]["target"]
         return target["path"] if target else None
 
-    def related(self, identity: str) -> list[str]:
+    def related(self, record_id: str) -> list[str]:
         """Return the other signals of the deciding decision, if it groups them."""
-        found = self._by_signal.get(identity)
+        found = self._by_signal.get(record_id)
         if found is None or found[0]["id"] in self._archived_by_age or found[0]["reopens"] in self._archived_by_age:
             return []
-        return [other for other in self.get_signals(found[0]) if other != identity]
+        return [other for other in self.get_signals(found[0]) if other != record_id]
 
 
 def _get_base_amendments(amendment: Decision, earlier: Sequence[Decision]) -> list[str]:
@@ -185,9 +185,9 @@ def _find_void_decisions(decisions: Iterable[Decision]) -> set[str]:
     void: set[str] = set()
     ready = [identity for identity in reverts if identity not in waiting]
     while ready:  # start with those that were not reverted; a cycle, which only a forger creates, is never reached
-        identity = ready.pop()
-        reopened = reverts[identity]
-        if identity not in void:
+        record_id = ready.pop()
+        reopened = reverts[record_id]
+        if record_id not in void:
             void.add(reopened)
         waiting[reopened] -= 1
         if not waiting[reopened] and reopened in reverts:
@@ -253,8 +253,8 @@ def sessions_by_key(
         found.setdefault(line[0], set()).add(line[4])
     expired = frozenset(found)  # other sessions need no hash
     hashes: dict[str, str] = {}
-    for key, session, identity in zip(keys, sessions, ids):
-        name = session or identity
+    for key, session, record_id in zip(keys, sessions, ids):
+        name = session or record_id
         if key in expired:
             name = hashes.get(name) or hashes.setdefault(name, session_hash(name))
         if key in found:
@@ -278,17 +278,17 @@ def set_computed_fields(columns: dict[str, list[Any]], history: History) -> None
     columns["promoted_to"] = [None] * len(keys)
     if not history.decisions:
         return
-    for row, identity in enumerate(columns["id"]):
-        if history.get_last_decision(identity) is not None:
+    for row, record_id in enumerate(columns["id"]):
+        if history.get_last_decision(record_id) is not None:
             _set_decided_fields(columns, row, history)
 
 
 def _set_decided_fields(columns: dict[str, list[Any]], row: int, history: History) -> None:
     """Set the computed fields of one decided signal."""
-    identity = columns["id"][row]
-    columns["status"][row] = history.status(identity)
-    columns["related"][row] = history.related(identity)
-    columns["promoted_to"][row] = history.promoted_to(identity)
+    record_id = columns["id"][row]
+    columns["status"][row] = history.status(record_id)
+    columns["related"][row] = history.related(record_id)
+    columns["promoted_to"][row] = history.promoted_to(record_id)
     if columns["status"][row] == "promoted":
         columns["confidence"][row] = VERIFIED_CONFIDENCE
 

@@ -105,9 +105,9 @@ def timed_id(prefix: str, timestamp: str) -> str:
     return f"{prefix}-{timestamp[:10].replace('-', '')}-{_base32(data)}"
 
 
-def get_id_day(identity: str) -> str:
+def get_id_day(record_id: str) -> str:
     """Return the day in an id, formatted as in times."""
-    day = identity.split("-")[1]
+    day = record_id.split("-")[1]
     return f"{day[:4]}-{day[4:6]}-{day[6:]}"
 
 

@@ -30,9 +30,9 @@ def blob_mark(blob: str) -> str:
     return digest("blob", blob)[:_MARK_LENGTH]
 
 
-def id_mark(identity: str) -> str:
+def id_mark(record_id: str) -> str:
     """Return the mark for a record: it never comes back, whatever its bytes."""
-    return digest("id", identity)[:_MARK_LENGTH]
+    return digest("id", record_id)[:_MARK_LENGTH]
 
 
 def learning_mark(learning: str) -> str:

@@ -118,13 +118,13 @@ def plan_approval(ctx: Context, request: Request) -> Proposal:
     fields: dict[str, Any] = {name: make_safe(getattr(request, name))[0] for name in IMPROVEMENT_FIELDS}
     request, replaced = request._replace(supersedes=tuple(named), **fields), tuple(named.values())
     now = utc_precise()
-    identity = timed_id("LRN", now)
+    record_id = timed_id("LRN", now)
     to = request.to or candidate.target
     around = project_files.load_surroundings(ctx.place, to)
-    target = target_files.resolve_target(to, around, identity, _build_title(request, text))
+    target = target_files.resolve_target(to, around, record_id, _build_title(request, text))
     if not target.is_global:
         project_files.require_not_ignored(ctx.store, ctx.place)
-    learning = _build_learning(ctx, request, text, identity, target, now)
+    learning = _build_learning(ctx, request, text, record_id, target, now)
     before = instruction_files.read(ctx.place.path_of(target))
     try:
         made = _build_plans(ctx, target, before, item_of(learning), replaced)
@@ -206,7 +206,7 @@ def write_approval(
     return commit_change(ctx, learning["id"], build_steps(proposal.plans), made, message, proposal.findings)
 
 
-def _build_learning(ctx: Context, request: Request, text: str, identity: str, target: Target, now: str) -> Learning:
+def _build_learning(ctx: Context, request: Request, text: str, record_id: str, target: Target, now: str) -> Learning:
     """Build the learning record for a request."""
     candidate, everyone = request.candidate, (request.candidate, *request.joined)
     scope = "global" if target.is_global else "project"
@@ -218,7 +218,7 @@ def _build_learning(ctx: Context, request: Request, text: str, identity: str, ta
     if target.form == "improvements":
         meta["improvement"] = _build_improvement_fields(request, title, text)
     return {
-        "id": identity, "version": schema.VERSION, "timestamp": now, "text": text,
+        "id": record_id, "version": schema.VERSION, "timestamp": now, "text": text,
         "title": title, "category": candidate.category, "scope": scope,
         "project": ctx.place.project if scope == "project" else None,
         "target": {"kind": target.kind, "path": target.path}, "topic": topic_of(request.to, target),
@@ -362,11 +362,11 @@ def with_hint(ctx: Context, rules: Sequence[Learning], error: ReflectError) -> R
     }
     if error.code not in ways:
         return error
-    news, noes = find_pending_decisions(ctx.place, ctx.scan.history, ctx.store.machine), get_declined_hints(ctx)
+    news, declines = find_pending_decisions(ctx.place, ctx.scan.history, ctx.store.machine), get_declined_hints(ctx)
     message, hint = error.message, ways[error.code]
     for rule in (each["id"] for each in rules):
-        if rule in noes and not error.hint:
-            hint = noes[rule]
+        if rule in declines and not error.hint:
+            hint = declines[rule]
         elif rule in news and error.code != "entry-doubled":
             message = f"what was decided about '{rule}' on '{news[rule]['machine']}' is not in its file here yet"
             hint = "take it over first: reflect-git review"

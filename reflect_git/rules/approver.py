@@ -71,12 +71,12 @@ class ApprovalRequest(NamedTuple):
 
 
 def get_channel(
-    store: Store, env: Mapping[str, str], at_terminal: bool, decisions: Iterable[Decision], wish: ApprovalRequest
+    store: Store, env: Mapping[str, str], at_terminal: bool, decisions: Iterable[Decision], request: ApprovalRequest
 ) -> tuple[str, str]:
     """Return the channel of an approval and the file of the answer behind it; raise if there is no approval."""
     if not is_inside_client(env):
         return require_approval(store, env, at_terminal, decisions), ""
-    return "ask-user-question", require_answer(store, env, wish)
+    return "ask-user-question", require_answer(store, env, request)
 
 
 def is_inside_client(env: Mapping[str, str]) -> bool:
@@ -101,19 +101,19 @@ def find_session(env: Mapping[str, str]) -> tuple[str, str]:
     return env.get(_SESSION_VARIABLE, ""), paths.projects_dir(env)
 
 
-def require_answer(store: Store, env: Mapping[str, str], wish: ApprovalRequest) -> str:
+def require_answer(store: Store, env: Mapping[str, str], request: ApprovalRequest) -> str:
     """Return the file of the answer that supports the request; raise if it is missing or cannot be trusted."""
     session, projects = find_session(env)
-    given = dict(_find_unused_answers(store, session, wish))
+    given = dict(_find_unused_answers(store, session, request))
     if not given:
         raise _approval_error(
-            "no person has answered for this text" if wish.text else "no person has answered for this"
+            "no person has answered for this text" if request.text else "no person has answered for this"
         )
     # The latest answer counts. Anybody can create an answer file, so the transcript decides.
     found = [
         one
         for path in {path for path, _ in given.values()}
-        for one in _find_matching_dialogs(projects, session, path, wish)
+        for one in _find_matching_dialogs(projects, session, path, request)
     ]
     if not found:
         raise _approval_error("the transcript of this session has no such answer")
@@ -124,23 +124,23 @@ def require_answer(store: Store, env: Mapping[str, str], wish: ApprovalRequest) 
         raise _approval_error("the person's last answer is not one that waits to be used")
     if time.time() - _parse_timestamp(dialog.timestamp) > MAX_ANSWER_AGE:
         raise _approval_error("the person's answer is older than 15 minutes")
-    _require_same_meaning(label, wish)
-    _require_unchanged_question(store, dialog, question, wish)
-    _require_same_project(store, env, dialog, wish)
+    _require_same_meaning(label, request)
+    _require_unchanged_question(store, dialog, question, request)
+    _require_same_project(store, env, dialog, request)
     return given[dialog.call][1]
 
 
-def _find_unused_answers(store: Store, session: str, wish: ApprovalRequest) -> Iterator[tuple[str, tuple[str, str]]]:
+def _find_unused_answers(store: Store, session: str, request: ApprovalRequest) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield (call, (transcript, file)) for each unused answer of this session to this text."""
     for path, kept in asked_questions.load_unused_answers(store):
-        if session and kept.get("session") == session and any(_is_about(one, wish) for one in kept["answers"]):
+        if session and kept.get("session") == session and any(_is_about(one, request) for one in kept["answers"]):
             yield str(kept.get("call")), (str(kept.get("transcript")), path)
 
 
-def _is_about(answer: Mapping[str, Any], wish: ApprovalRequest) -> bool:
+def _is_about(answer: Mapping[str, Any], request: ApprovalRequest) -> bool:
     """Tell whether an answer is about the requested record and text."""
-    is_text = not wish.text or answer.get("sha256") == digest(wish.text)
-    return is_text and answer.get("subject") == wish.subject
+    is_text = not request.text or answer.get("sha256") == digest(request.text)
+    return is_text and answer.get("subject") == request.subject
 
 
 def meaning_of(label: str) -> str:
@@ -148,18 +148,18 @@ def meaning_of(label: str) -> str:
     return MEANINGS.get(label) or _TYPED_ANSWERS.get(label.strip().rstrip(".!").casefold(), "")
 
 
-def _require_same_meaning(label: str, wish: ApprovalRequest) -> None:
+def _require_same_meaning(label: str, request: ApprovalRequest) -> None:
     """Raise if the person picked something else than what the command does."""
     meaning = meaning_of(label)
-    if meaning != wish.to:
+    if meaning != request.to:
         said = label if len(label) <= _MAX_LABEL_LENGTH else f"{label[:_MAX_LABEL_LENGTH]}…"
         raise ReflectError(
-            f"the person answered '{said}'", _COMMAND_HINTS[meaning].format(wish.subject), code="approval"
+            f"the person answered '{said}'", _COMMAND_HINTS[meaning].format(request.subject), code="approval"
         )
 
 
 def _find_matching_dialogs(
-    projects: str, session: str, transcript: str, wish: ApprovalRequest
+    projects: str, session: str, transcript: str, request: ApprovalRequest
 ) -> Iterator[tuple[Dialog, str, str]]:
     """Yield each call in the session's transcript that asked about this text, with the question and the answer."""
     if os.path.basename(transcript) != f"{session}.jsonl":
@@ -173,15 +173,15 @@ def _find_matching_dialogs(
         raise ReflectError(error.message, hint, code="approval") from error
     for dialog in dialogs:
         for question, label in dialog.result["answers"].items():
-            told = asked_questions.parse_answer(str(question), label)
-            if told and _is_about(told, wish):
-                yield dialog, str(question), told["label"]
+            answer = asked_questions.parse_answer(str(question), label)
+            if answer and _is_about(answer, request):
+                yield dialog, str(question), answer["label"]
 
 
-def _require_unchanged_question(store: Store, dialog: Dialog, question: str, wish: ApprovalRequest) -> None:
+def _require_unchanged_question(store: Store, dialog: Dialog, question: str, request: ApprovalRequest) -> None:
     """Refuse an answer unless its question is, byte for byte, what was printed and would be printed now."""
     lines = question.split("\n")
-    for line in wish.shown:
+    for line in request.shown:
         if line not in lines:
             raise _approval_error(f"the person was not shown '{line}'")
     change = find_question_change(store, dialog.input, dialog.result, question)
@@ -191,16 +191,16 @@ def _require_unchanged_question(store: Store, dialog: Dialog, question: str, wis
     if isinstance(noted, dict) and any(noted.values()):
         raise _approval_error("the person added a note to the answer")
     listed = (one for one in dialog.input["questions"] if one.get("question") == question)
-    news = find_outdated_part(next(listed, {}), wish.form) if wish.form else ""
+    news = find_outdated_part(next(listed, {}), request.form) if request.form else ""
     if news:
         raise _approval_error(f"the question has changed since it was asked: '{news}'")
 
 
-def _require_same_project(store: Store, env: Mapping[str, str], dialog: Dialog, wish: ApprovalRequest) -> None:
+def _require_same_project(store: Store, env: Mapping[str, str], dialog: Dialog, request: ApprovalRequest) -> None:
     """Refuse an answer given in another project: `this project` means the session's, whatever folder is given."""
-    if not wish.projects:
+    if not request.projects:
         return
-    if not set(project_files.find_place(store, env, dialog.cwd or os.sep).keys) & set(wish.projects):
+    if not set(project_files.find_place(store, env, dialog.cwd or os.sep).keys) & set(request.projects):
         hint = "let them run it in a terminal"
         raise ReflectError("the person was asked in another project", hint, code="approval")
 

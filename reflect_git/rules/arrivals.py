@@ -104,15 +104,15 @@ def list_arrivals(ctx: Context | ArrivalContext) -> list[Arrival]:
     news |= {identity: _last_of_another_machine(ctx, last) for identity, last in several.items()}
     if not news:
         return []
-    shelf = _EntryReader(ctx)
+    entries_reader = _EntryReader(ctx)
     in_force = {one["id"]: one for one in ctx.scan.history.get_rules_in_force()}
     if project_files.is_ignored(ctx.store, ctx.place):  # nothing is added to it; reverted rules are still removed
         of_project = {identity for identity, one in in_force.items() if one["scope"] != "global"}
         news = {identity: made for identity, made in news.items() if identity not in of_project}
     found = (
-        _build_rewording_arrival(ctx, shelf, in_force[identity], made, several[identity])
+        _build_rewording_arrival(ctx, entries_reader, in_force[identity], made, several[identity])
         if identity in several
-        else _build_arrival(ctx, shelf, identity, made, in_force.get(identity))
+        else _build_arrival(ctx, entries_reader, identity, made, in_force.get(identity))
         for identity, made in news.items()
     )
     return [one for one in found if one]
@@ -124,10 +124,14 @@ def _last_of_another_machine(ctx: Context | ArrivalContext, last: Sequence[Decis
 
 
 def _build_rewording_arrival(
-    ctx: Context | ArrivalContext, shelf: _EntryReader, rule: Learning, made: Decision, last: Sequence[Decision]
+    ctx: Context | ArrivalContext,
+    entries_reader: _EntryReader,
+    rule: Learning,
+    made: Decision,
+    last: Sequence[Decision],
 ) -> Arrival | None:
     """Offer the wordings of several machines; a person must choose one."""
-    history, old = ctx.scan.history, shelf.find_rule(rule["id"])
+    history, old = ctx.scan.history, entries_reader.find_rule(rule["id"])
     if old is None and is_expected_here(ctx, rule["id"]):
         return None  # a missing entry is handled as drift
     shift = RuleChange(rule["id"], old, RuleState(rule, section_of(history, rule)))
@@ -140,15 +144,15 @@ def _build_rewording_arrival(
 
 
 def _build_arrival(
-    ctx: Context | ArrivalContext, shelf: _EntryReader, identity: str, made: Decision, wanted: Learning | None
+    ctx: Context | ArrivalContext, entries_reader: _EntryReader, record_id: str, made: Decision, wanted: Learning | None
 ) -> Arrival | None:
     """Return the pending change for one decision, or None if the file needs none."""
     history, own = ctx.scan.history, made["machine"] == ctx.store.machine
-    old = shelf.find_rule(identity)
+    old = entries_reader.find_rule(record_id)
     new = RuleState(wanted, section_of(history, wanted)) if wanted else None
-    if old is None and (new is None or (is_expected_here(ctx, identity) and not own)):
+    if old is None and (new is None or (is_expected_here(ctx, record_id) and not own)):
         return None  # nothing to do; or we wrote it here, and its absence is handled as drift
-    shift = RuleChange(identity, old, new)
+    shift = RuleChange(record_id, old, new)
     try:
         found = file_changes.plan_file_changes(ctx.place, [shift])
         write_change.require_single_names(ctx.place, [step.plan for step in found.steps])
@@ -180,12 +184,12 @@ def _find_contradictions(ctx: Context | ArrivalContext, wanted: Learning) -> Ite
             yield Finding(RISK, "contradiction", message, f"take one of them back: reflect-git revert {rule['id']}")
 
 
-def is_expected_here(ctx: Context | ArrivalContext, identity: str) -> bool:
+def is_expected_here(ctx: Context | ArrivalContext, record_id: str) -> bool:
     """Tell whether this machine's last action on a learning left it in its file."""
     by_id = {made["id"]: made for made in ctx.scan.history.decisions}
     is_left = False
     for made in ctx.scan.history.decisions:
-        if made["subject"] == identity and made["machine"] == ctx.store.machine and not made["meta"].get("waits"):
+        if made["subject"] == record_id and made["machine"] == ctx.store.machine and not made["meta"].get("waits"):
             root, is_undone = find_root(by_id, made)
             if is_decline(root) or _had_no_entry(by_id, made):  # the file was not changed, nor by undoing it
                 continue
@@ -206,15 +210,15 @@ class _EntryReader:
         self._ctx = ctx
         self._files: dict[tuple[bool, str], bytes | None] = {}
 
-    def find_rule(self, identity: str) -> RuleState | None:
+    def find_rule(self, record_id: str) -> RuleState | None:
         """Return the learning as its file has it: in a wording it once had, else wherever its id is."""
         there = []
-        for was in self._ctx.scan.history.get_versions(identity):
+        for was in self._ctx.scan.history.get_versions(record_id):
             target = target_of(was)
-            text = self._read_entry(target, identity)
+            text = self._read_entry(target, record_id)
             if text is None:
                 continue
-            rule = RuleState(was, self._read_section(target, identity))
+            rule = RuleState(was, self._read_section(target, record_id))
             if matches_text(was, text):
                 return rule
             there.append(rule)
@@ -223,15 +227,15 @@ class _EntryReader:
         # Reworded by hand: compare with the older wording, not with the one that just arrived.
         return there[1] if len(there) > 1 else there[0]
 
-    def _read_entry(self, target: Target, identity: str) -> str | None:
+    def _read_entry(self, target: Target, record_id: str) -> str | None:
         try:
-            return parse_entries(target.kind, self._read_file(target)).get(identity)
+            return parse_entries(target.kind, self._read_file(target)).get(record_id)
         except ReflectError:  # not text, or a link that leads outside: the write reports it
             return None
 
-    def _read_section(self, target: Target, identity: str) -> str:
+    def _read_section(self, target: Target, record_id: str) -> str:
         listed = improvements.find_proposals(self._read_file(target)) if target.form == "improvements" else ()
-        return next((one.section for one in listed if one.id == identity), "")
+        return next((one.section for one in listed if one.id == record_id), "")
 
     def _read_file(self, target: Target) -> bytes | None:
         where = target.is_global, target.path
@@ -381,14 +385,14 @@ class Wording(NamedTuple):
 def find_reword_conflicts(place: Place, history: History, machine: str) -> dict[str, list[Decision]]:
     """Map each rule in force here to its last amendments, if they disagree. The result is the same on every clone."""
     amended = {made["subject"] for made in history.decisions if made["kind"] == "amended"}
-    noes = find_declines(history, machine) if amended else {}
+    declines = find_declines(history, machine) if amended else {}
     found = {}
     for learning in history.get_rules_in_force() if amended else ():
-        identity = learning["id"]
-        if identity in amended and identity not in noes and place.is_in_scope(learning):
-            last = history.get_last_amendments(identity)
+        record_id = learning["id"]
+        if record_id in amended and record_id not in declines and place.is_in_scope(learning):
+            last = history.get_last_amendments(record_id)
             if any((one["text"], one["target"]) != (last[0]["text"], last[0]["target"]) for one in last):
-                found[identity] = last
+                found[record_id] = last
     return found
 
 
@@ -417,15 +421,15 @@ def resolve_reword_conflict(ctx: Context, one: Wording, by: DecisionAuthor) -> W
         path = ctx.place.path_of(step.plan.target)
         if instruction_files.read(path) != step.plan.before:
             raise instruction_files.FileChanged(path)
-    said, identity = one.decision, one.learning["id"]
-    before = ctx.scan.history.learnings[identity]
-    meta: dict[str, Any] = {"learning": get_changed_fields(ctx.scan.other_records[identity], before, one.learning)}
+    said, record_id = one.decision, one.learning["id"]
+    before = ctx.scan.history.learnings[record_id]
+    meta: dict[str, Any] = {"learning": get_changed_fields(ctx.scan.other_records[record_id], before, one.learning)}
     meta |= {"section": said["meta"]["section"]} if "section" in said["meta"] else {}
-    meta |= {"after": [made["id"] for made in ctx.scan.history.get_last_amendments(identity)], "left": True}
+    meta |= {"after": [made["id"] for made in ctx.scan.history.get_last_amendments(record_id)], "left": True}
     words: Any = {"text": one.learning["text"], "target": one.learning["target"]}
     now = utc_precise()
-    chosen = api.build_decision(ctx.store, "amended", identity, by, now, **words, meta=meta)
+    chosen = api.build_decision(ctx.store, "amended", record_id, by, now, **words, meta=meta)
     done = {"of": chosen["id"], "change": "change"}
-    applied = [api.build_decision(ctx.store, "applied", identity, by, now, **words, meta=done)] if one.steps else []
+    applied = [api.build_decision(ctx.store, "applied", record_id, by, now, **words, meta=done)] if one.steps else []
     message = build_learning_message(ctx, "amend", one.learning, [chosen, *applied], by)
-    return commit_change(ctx, identity, one.steps, [chosen, *applied], message, one.findings)
+    return commit_change(ctx, record_id, one.steps, [chosen, *applied], message, one.findings)

@@ -96,9 +96,9 @@ def get_broken_rule(ctx: Context, prefix: str) -> BrokenRule:
     try:
         return listed[api.find_id(listed, prefix)]
     except ReflectError:
-        identity = api.find_id(known, prefix)
-        hint = f"to reword it: reflect-git edit {identity}; to take it back: reflect-git revert {identity}"
-        raise ReflectError(f"nothing is asked about '{identity}'", hint, "no-candidate") from None
+        record_id = api.find_id(known, prefix)
+        hint = f"to reword it: reflect-git edit {record_id}; to take it back: reflect-git revert {record_id}"
+        raise ReflectError(f"nothing is asked about '{record_id}'", hint, "no-candidate") from None
 
 
 def find_repeat_signals(ctx: Context, rule: str) -> list[str]:
@@ -201,8 +201,8 @@ def _list_sessions(
     """Yield (session, end) for each recorded session here that could have broken the rule."""
     columns, behind = ctx.scan.columns, set(rule["signals"])
     names = ("session_id", "id", "timestamp", "stored", "project")
-    for name, identity, moment, stored, project in zip(*(columns[each] for each in names), strict=True):
-        if _is_later(moment, stored, since) and name and identity not in behind and _is_here(ctx, project):
+    for name, record_id, moment, stored, project in zip(*(columns[each] for each in names), strict=True):
+        if _is_later(moment, stored, since) and name and record_id not in behind and _is_here(ctx, project):
             yield session_hash(name), moment
     yield from ((one["session"], one["end"]) for one in exposures if _started_with_rule(one, rule["id"], since))
 

@@ -111,22 +111,22 @@ def is_decline(made: Decision) -> bool:
 
 def find_declines(history: History, machine: str) -> dict[str, Decision]:
     """Map each learning to the decline in force: not reverted, and about the latest decision."""
-    noes = {
+    declines = {
         made["subject"]: made
         for made in history.decisions
         if is_decline(made) and made["machine"] == machine and made["id"] not in history.void_decisions
     }
-    if not noes:
+    if not declines:
         return {}
     by_id = {made["id"]: made for made in history.decisions}
     last = {
         made["subject"]: _find_effective_id(by_id, made)
         for made in history.decisions
-        if made["subject"] in noes and is_rule_change(by_id, made)
+        if made["subject"] in declines and is_rule_change(by_id, made)
     }
     return {
         identity: made
-        for identity, made in noes.items()
+        for identity, made in declines.items()
         if (answered := by_id.get(str(made["meta"].get("of"))))
         and last.get(identity) == _find_effective_id(by_id, answered)
     }

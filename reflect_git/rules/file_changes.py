@@ -193,7 +193,7 @@ class _FileEditor:
 
     def _apply_change(self, rule: RuleState, change: Callable[[bytes | None], Step], silent: bool = False) -> bool:
         """Apply a change on top of earlier ones; note a missing or duplicate entry and return False."""
-        target, identity = rule.target, rule.learning["id"]
+        target, record_id = rule.target, rule.learning["id"]
         where = target.is_global, target.path
         known = self._steps.get(where)
         data = known.plan.after if known else instruction_files.read(self._place.path_of(target))
@@ -204,7 +204,7 @@ class _FileEditor:
                 raise
             if not silent:
                 state = "has no entry" if error.code == "missing" else "has an entry already"
-                self._changes.notes.append(f"'{target.path}' {state} of '{identity}': it is left as it is")
+                self._changes.notes.append(f"'{target.path}' {state} of '{record_id}': it is left as it is")
             return False
         self._steps[where] = _merge_steps(known, step)
         return True

@@ -107,14 +107,14 @@ def _message_of(signal: Signal) -> str:
 
 def check_secret_fields(learning: Learning, way: str = "") -> list[Finding]:
     """Refuse a secret in any field of an improvement, unless it is already reported for the text."""
-    told = _find_secrets(learning["text"])
+    summary = _find_secrets(learning["text"])
     fields = {"title": learning["title"], **learning["meta"].get("improvement", {})}
     return [
         Finding(
             gate.REFUSED, "secret", f"the {name} holds a known kind of secret", way or f"give another: --{name} TEXT"
         )
         for name, value in fields.items()
-        if any(all(one not in known for known in told) for one in _find_secrets(str(value)))
+        if any(all(one not in known for known in summary) for one in _find_secrets(str(value)))
     ]
 
 
@@ -155,9 +155,9 @@ def _list_statements(ctx: Context) -> list[Any]:
     """Return all statements in effect here: our rules, and what the instruction files say."""
     from reflect_git.candidates.statements import Statement
 
-    noes = get_declined_hints(ctx)
+    declines = get_declined_hints(ctx)
     own = [
-        Statement(one["target"]["path"], 0, one["text"], one["id"], hint=noes.get(one["id"], ""))
+        Statement(one["target"]["path"], 0, one["text"], one["id"], hint=declines.get(one["id"], ""))
         for one in ctx.scan.history.get_rules_in_force()
         if ctx.place.is_in_scope(one)
     ]
@@ -170,12 +170,14 @@ def _note_other_projects(ctx: Context, text: str, target: Target) -> list[Findin
     key = compute_key(text) if away else ""
     same = [one for one in away if compute_key(one["text"]) == key]
     names = {one["project"]["name"]: one["timestamp"][:10] for one in same if one["project"]}
-    told = ", ".join(f"'{name}' since {day}" for name, day in sorted(names.items()))
+    summary = ", ".join(f"'{name}' since {day}" for name, day in sorted(names.items()))
     way = "" if target.is_global else "to have it in all projects: --to global"
-    return [Finding(gate.NOTE, "elsewhere", f"the same rule is in force in {told}", way)] if names else []
+    return [Finding(gate.NOTE, "elsewhere", f"the same rule is in force in {summary}", way)] if names else []
 
 
 def get_declined_hints(ctx: Context) -> dict[str, str]:
     """Map each rule in force that was declined on this machine to how to get it back."""
-    noes = find_declines(ctx.scan.history, ctx.store.machine)
-    return {one: f"you declined it here; apply it after all: reflect-git revert {no['id']}" for one, no in noes.items()}
+    declines = find_declines(ctx.scan.history, ctx.store.machine)
+    return {
+        one: f"you declined it here; apply it after all: reflect-git revert {no['id']}" for one, no in declines.items()
+    }

@@ -164,14 +164,14 @@ def find_rule(ctx: Context, name: str) -> Learning:
     """Return the rule in force that an id or its prefix names."""
     history = ctx.scan.history
     rules = {rule["id"]: rule for rule in history.get_rules_in_force()}
-    identity = api.find_id_of_kind(
+    record_id = api.find_id_of_kind(
         "a rule in force",
         rules,
         name,
         [*history.learnings, *ctx.scan.columns["id"]],
         "list them: reflect-git rules --all",
     )
-    return rules[identity]
+    return rules[record_id]
 
 
 def plan_guard(
@@ -336,21 +336,21 @@ def describe_rule_parts(store: Store, scan: Scan, rules: Iterable[str]) -> dict[
     counts = load_firings(store, scan) if states else {}
     keyed = {made["subject"] for made in history.decisions if made["key"]}
     found = {}
-    for identity in rules:
-        rule, state = history.learnings[identity], states.get(identity)
+    for record_id in rules:
+        rule, state = history.learnings[record_id], states.get(record_id)
         guard = state.guard if state else None
         is_read = rule["target"]["kind"] != "improvements"
         matcher = guard.matcher if guard else derive(rule["text"]) if is_read else None
-        ways = (("firings", guard), ("calls", rule["matcher"]), ("repeats", identity in keyed))
+        ways = (("firings", guard), ("calls", rule["matcher"]), ("repeats", record_id in keyed))
         way = next((name for name, is_there in ways if is_there), None)
-        fired = counts.get(identity, Firings())
+        fired = counts.get(record_id, Firings())
         if not is_read or guard:
             why = None
         elif matcher:
             why = "it could be guarded, and is not"
         else:
             why = None if way else "it names no command, file or content, and nothing counts whether it is followed"
-        found[identity] = {
+        found[record_id] = {
             "trigger": {"matcher": matcher, "text": describe_matcher(matcher)} if matcher else None,
             "enforcement": guard.mode if guard else None,
             "verification": {"by": way, **fired._asdict(), "last": fired.last or None} if way else None,

@@ -28,16 +28,16 @@ def write(store: Store, scan: Scan) -> None:
         store.write(f"{_FOLDER}/{name}", text.encode("utf-8"), sync=False)
 
 
-def _build_entry(scan: Scan, identity: str) -> IndexEntry:
-    learning = scan.history.learnings[identity]
-    return IndexEntry(identity, learning["text"], learning["category"], _count_sessions(scan, identity))
+def _build_entry(scan: Scan, record_id: str) -> IndexEntry:
+    learning = scan.history.learnings[record_id]
+    return IndexEntry(record_id, learning["text"], learning["category"], _count_sessions(scan, record_id))
 
 
-def _count_sessions(scan: Scan, identity: str) -> int:
+def _count_sessions(scan: Scan, record_id: str) -> int:
     """Count the sessions in which a learning came up, from its remaining signals and from tallies."""
-    keys = {made["key"] for made in scan.history.decisions if made["subject"] == identity and made["key"]}
+    keys = {made["key"] for made in scan.history.decisions if made["subject"] == record_id and made["key"]}
     rows = zip(scan.columns["id"], scan.columns["session_id"], scan.columns["key"], strict=True)
-    own = set(scan.history.learnings[identity]["signals"])
+    own = set(scan.history.learnings[record_id]["signals"])
     seen = {session_hash(session or signal) for signal, session, key in rows if signal in own or key in keys}
     return len(seen | {line[4] for line in scan.history.tally_lines if line[0] in keys})
 

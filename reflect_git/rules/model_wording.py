@@ -277,10 +277,10 @@ def build_prompt(items: Sequence[PromptItem]) -> str:
     lines = []
     for number, item in enumerate(items, 1):
         said = [clip_text(" ".join(text.split()), _QUOTE_LENGTH) for text in item.quotes[:_MAX_QUOTES]]
-        told: dict[str, Any] = {"n": number, "said": said}
+        fields: dict[str, Any] = {"n": number, "said": said}
         message = clip_text(" ".join(item.message.split()), _MESSAGE_LENGTH)
-        told |= {"message": message} if message not in ("", *said) else {}
-        lines.append(json.dumps(told, ensure_ascii=False))
+        fields |= {"message": message} if message not in ("", *said) else {}
+        lines.append(json.dumps(fields, ensure_ascii=False))
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
@@ -309,10 +309,10 @@ def _parse_entry(entry: dict[str, Any], number: int) -> ParsedWording:
         return ParsedWording(no_rule=reason) if reason else ParsedWording(trouble="Claude gave no text")
     same = entry.get("same_as")
     earlier = same - 1 if type(same) is int and 1 <= same < number else None
-    trouble = find_wording_fault(text)
+    problem = find_wording_fault(text)
     return (
-        ParsedWording(trouble=f"Claude's text was dropped: it {trouble}")
-        if trouble
+        ParsedWording(trouble=f"Claude's text was dropped: it {problem}")
+        if problem
         else ParsedWording(text, same_as=earlier)
     )
 

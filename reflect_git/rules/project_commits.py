@@ -208,9 +208,9 @@ def _format_quotes(ctx: Context, learning: Learning) -> list[str]:
     """Quote the user's words, as far as they are still stored; marked, so that no line is parsed as a trailer."""
     listed = ctx.scan.columns["id"]
     found = []
-    for identity in learning["signals"][:_MAX_QUOTES]:
-        if identity in listed:
-            text = redact.redact(ctx.scan.get_signals([listed.index(identity)])[0]["content"])
+    for record_id in learning["signals"][:_MAX_QUOTES]:
+        if record_id in listed:
+            text = redact.redact(ctx.scan.get_signals([listed.index(record_id)])[0]["content"])
             found.append(f"> {redact.flatten(text, _QUOTE_LENGTH)}")
     return ["\n".join(found)] if found else []
 

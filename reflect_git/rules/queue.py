@@ -56,13 +56,13 @@ class Queue(Context):
         """Find the candidate by the prefix of an id; any signal of its group identifies it."""
         listed = self.scan.columns["id"]
         hint = "list them with 'reflect-git candidates'"
-        identity = api.find_id_of_kind("a signal that waits", listed, prefix, self.scan.other_records, hint)
-        found = self.candidates.find_candidate(identity)
+        record_id = api.find_id_of_kind("a signal that waits", listed, prefix, self.scan.other_records, hint)
+        found = self.candidates.find_candidate(record_id)
         if found is None:
-            status = self.scan.columns["status"][listed.index(identity)]
+            status = self.scan.columns["status"][listed.index(record_id)]
             why = "is said already" if status == "captured" else f"is {status}"
             raise ReflectError(
-                f"'{identity}' waits for no answer: it {why}", f"see 'reflect-git show {identity}'", "no-candidate"
+                f"'{record_id}' waits for no answer: it {why}", f"see 'reflect-git show {record_id}'", "no-candidate"
             )
         return found
 
@@ -94,8 +94,8 @@ def load_queue(ctx: Context, everything: bool = False) -> Queue:
         )
 
     aliases = {} if keys else project_files.load_key_aliases(store, here)
-    told = (_digest_files(said), *(f"{key} {name}" for key, name in aliases.items()))
-    kept = QueueCache(store, keys, scan.moment, *told, now[:10], *sorted(shown))
+    parts = (_digest_files(said), *(f"{key} {name}" for key, name in aliases.items()))
+    kept = QueueCache(store, keys, scan.moment, *parts, now[:10], *sorted(shown))
     return Queue(ctx, kept.load_or_gather(gather_again), kept, PastCalls(here, ctx.env))
 
 
@@ -117,8 +117,8 @@ def list_session_starts(scan: Scan) -> list[str]:
     for session, moment in zip(scan.columns["session_id"], scan.columns["timestamp"], strict=True):
         said[session] = min(moment, said.get(session, moment))
     first = {session_hash(session): moment for session, moment in said.items() if session}
-    for identity, record in scan.other_records.items():
-        if identity.startswith("EXP-"):
+    for record_id, record in scan.other_records.items():
+        if record_id.startswith("EXP-"):
             first[record["session"]] = min(record["start"], first.get(record["session"], record["start"]))
     return sorted(first.values())
 
@@ -236,16 +236,16 @@ class QueueCache:
         self._key = digest(_get_program_version(), *place, *rests_on)
         self._lists: CachedLists = {}
 
-    def load_or_gather(self, anew: Callable[[], GatherResult]) -> GatherResult:
+    def load_or_gather(self, gather: Callable[[], GatherResult]) -> GatherResult:
         """Return the cached result if it is still valid, else gather again.
 
         Candidates not in the cache are built on use.
         """
         kept = self._load()
         if kept is None:
-            return anew()
+            return gather()
         self._lists = {name: {int(at): made for at, made in kept["lists"][name].items()} for name in LIST_NAMES}
-        whole = cache(anew)
+        whole = cache(gather)
         lists = {
             name: LazyCandidates(kept["counts"][name], partial(self._get_candidate, whole, name)) for name in LIST_NAMES
         }
@@ -332,8 +332,8 @@ def classify_signals(
     here = open_queue(store, env, scan, folder)
     here.write_cache()
     keys, found = here.place.keys, _map_signal_classes(here.candidates)
-    told = zip(scan.columns["id"], scan.columns["project"], strict=True)
-    away = {one for one, project in told if keys and project and project["key"] not in keys}
+    parts = zip(scan.columns["id"], scan.columns["project"], strict=True)
+    away = {one for one, project in parts if keys and project and project["key"] not in keys}
     if away:
         everywhere = open_queue(store, env, scan, folder, everything=True)
         everywhere.write_cache()

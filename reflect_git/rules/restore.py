@@ -200,17 +200,17 @@ def find_decisions_to_revert(
     history = ctx.scan.history
     in_force = {one["id"]: one for one in history.get_rules_in_force()}
     found: dict[str, Decision] = {}
-    for identity in dict.fromkeys((*present, *wanted)):
-        learning = history.learnings.get(identity)
+    for record_id in dict.fromkeys((*present, *wanted)):
+        learning = history.learnings.get(record_id)
         if learning is None or not ctx.place.is_in_scope(learning):
             continue
-        if identity in wanted:
+        if record_id in wanted:
             listed = [
-                *history.get_decisions_against(identity),
-                *_find_rewordings(ctx, learning, wanted[identity], target),
+                *history.get_decisions_against(record_id),
+                *_find_rewordings(ctx, learning, wanted[record_id], target),
             ]
-        elif identity in in_force:
-            listed = _find_decisions_to_remove(ctx, learning, target, identity in known)
+        elif record_id in in_force:
+            listed = _find_decisions_to_remove(ctx, learning, target, record_id in known)
         else:
             listed = []
         found.update({made["id"]: made for made in listed})
@@ -237,13 +237,13 @@ def _find_decisions_to_remove(ctx: Context, learning: Learning, target: Target, 
     return [made for made in ctx.scan.history.decisions if made["id"] == learning["decision"]]
 
 
-def _list_last_amendments(ctx: Context, identity: str) -> Iterator[list[Decision]]:
+def _list_last_amendments(ctx: Context, record_id: str) -> Iterator[list[Decision]]:
     """Yield the last amendment in force, the last two, and so on."""
     history = ctx.scan.history
     standing = [
         made
         for made in history.decisions
-        if made["kind"] == "amended" and made["subject"] == identity and made["id"] not in history.void_decisions
+        if made["kind"] == "amended" and made["subject"] == record_id and made["id"] not in history.void_decisions
     ]
     for count in range(1, len(standing) + 1):
         yield standing[-count:]
@@ -284,8 +284,8 @@ def _require_no_purge(store: Store, commit: str, before: list[Decision]) -> None
     """Raise if a purge was the last action here: "undo" would mean the purge, which cannot be undone."""
     form = "--format=%cs %(trailers:key=Machine,valueonly,unfold,separator=%x20)"
     asked = ("log", "--no-show-signature", "--diff-filter=A", form, f"{commit}..{MAIN}", "--", PURGES_FOLDER)
-    told = [line.split() for line in store.git.run(*asked).out.decode("utf-8", "replace").splitlines()]
-    here = [day for day, *machines in told if store.machine in machines]
+    rows = [line.split() for line in store.git.run(*asked).out.decode("utf-8", "replace").splitlines()]
+    here = [day for day, *machines in rows if store.machine in machines]
     if here:
         made = before[0]
         name = made["id"] if len(before) == 1 else commit[:10]
@@ -321,15 +321,15 @@ def _list_commits(store: Store) -> Iterator[tuple[str, list[str]]]:
             "--",
             "decisions",
         )
-        told = store.git.run(*asked).out.decode("utf-8", "replace").split("\0")[1:]
-        for one in told:
+        rows = store.git.run(*asked).out.decode("utf-8", "replace").split("\0")[1:]
+        for one in rows:
             head, *paths = one.split("\n")
             commit, *named = head.split()
-            brought = {get_record_id(path) for path in paths}
-            yield commit, [name for name in named if name in brought]
-        if len(told) < _BATCH_SIZE:
+            new_ids = {get_record_id(path) for path in paths}
+            yield commit, [name for name in named if name in new_ids]
+        if len(rows) < _BATCH_SIZE:
             return
-        skip += len(told)
+        skip += len(rows)
 
 
 class Removal(NamedTuple):

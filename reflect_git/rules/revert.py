@@ -99,15 +99,15 @@ def select_by_name(ctx: Context, name: str) -> Selection:
     history = ctx.scan.history
     decisions = {made["id"]: made for made in history.decisions}
     try:
-        identity = api.find_id([*history.learnings, *decisions], name)
+        record_id = api.find_id([*history.learnings, *decisions], name)
     except ReflectError as error:
         commit = _resolve_commit(ctx, name) if error.code == "unknown-id" else None
         if commit is None:
             raise _with_signal_hint(ctx, name, error) from None
         return Selection(_find_decisions_in(ctx, commit), commit)
-    if identity in decisions:
-        return Selection(find_batch(history, decisions[identity]))
-    return Selection(find_batch(history, _find_approval(history, identity)))
+    if record_id in decisions:
+        return Selection(find_batch(history, decisions[record_id]))
+    return Selection(find_batch(history, _find_approval(history, record_id)))
 
 
 def _with_signal_hint(ctx: Context, name: str, error: ReflectError) -> ReflectError:
@@ -135,10 +135,12 @@ def _find_decisions_in(ctx: Context, commit: str) -> tuple[Decision, ...]:
     return found
 
 
-def _find_approval(history: History, identity: str) -> Decision:
-    made = next((one for one in history.decisions if one["id"] == history.learnings[identity]["decision"]), None)
+def _find_approval(history: History, record_id: str) -> Decision:
+    made = next((one for one in history.decisions if one["id"] == history.learnings[record_id]["decision"]), None)
     if made is None:
-        raise ReflectError(f"the approval of '{identity}' is not here yet", "run 'reflect-git sync'", code="unknown-id")
+        raise ReflectError(
+            f"the approval of '{record_id}' is not here yet", "run 'reflect-git sync'", code="unknown-id"
+        )
     return made
 
 
@@ -183,8 +185,8 @@ def plan_revert(ctx: Context, chosen: Selection, wanted: RevertOptions | None = 
     waiting = {one["id"] for one in found.not_here}
     made = tuple(_add_mark(one, "waits") if one["subject"] in waiting else one for one in made)
     made = tuple(_add_mark(one, "left") if one["subject"] in found.without_entry else one for one in made)
-    title, told = (chosen.title or describe_decisions(history, taken, mark) for mark in ("", "'"))
-    return RevertPlan(ctx.place, title, made, tuple(steps), tuple(notes), told)
+    title, label = (chosen.title or describe_decisions(history, taken, mark) for mark in ("", "'"))
+    return RevertPlan(ctx.place, title, made, tuple(steps), tuple(notes), label)
 
 
 def _filter_open(history: History, decisions: Sequence[Decision]) -> list[Decision]:
@@ -206,9 +208,9 @@ def _find_reverted_error(first: Decision, history: History) -> ReflectError:
     return _already_reverted_error(first["subject"] if first["kind"] == "approved" else first["id"], standing[-1])
 
 
-def _already_reverted_error(identity: str, by: Decision) -> ReflectError:
+def _already_reverted_error(record_id: str, by: Decision) -> ReflectError:
     return ReflectError(
-        f"'{identity}' was taken back already, on {by['timestamp'][:10]}",
+        f"'{record_id}' was taken back already, on {by['timestamp'][:10]}",
         f"to take that back, too: reflect-git revert {by['id']}", code="reverted",
     )  # fmt: skip
 

@@ -149,11 +149,11 @@ def find_pending_decisions(place: Place, history: History, machine: str) -> dict
         if made["kind"] == "applied" and made["machine"] == machine and made["id"] not in history.void_decisions
         if not is_decline(made)
     }
-    noes = find_declines(history, machine)
+    declines = find_declines(history, machine)
     return {
         identity: made
         for identity, made in last.items()
-        if (made["machine"] != machine or made["meta"].get("waits")) and identity not in noes
+        if (made["machine"] != machine or made["meta"].get("waits")) and identity not in declines
         if made["id"] not in taken and place.is_in_scope(history.learnings[identity])
     }
 

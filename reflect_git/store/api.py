@@ -59,17 +59,19 @@ def get(snapshot: Snapshot, prefix: str) -> Any:
 
 
 def _get_signal(snapshot: Snapshot, prefix: str) -> Signal:
-    identity = find_id(snapshot.by_id, prefix)
-    if not identity.startswith("SIG-"):
-        raise ReflectError(f"'{identity}' is not a signal", "list them with 'reflect-git signals'", "usage", EXIT_USAGE)
-    signal: Signal = snapshot.by_id[identity]
+    record_id = find_id(snapshot.by_id, prefix)
+    if not record_id.startswith("SIG-"):
+        raise ReflectError(
+            f"'{record_id}' is not a signal", "list them with 'reflect-git signals'", "usage", EXIT_USAGE
+        )
+    signal: Signal = snapshot.by_id[record_id]
     return signal
 
 
-def find_id(identities: Iterable[str], prefix: str) -> str:
+def find_id(record_ids: Iterable[str], prefix: str) -> str:
     """Return the only id that starts with `prefix`. Case is ignored, and the part after the date is enough."""
     wanted = prefix.strip().lower()
-    matches = [i for i in identities if i.lower().startswith(wanted) or i.lower().rpartition("-")[2].startswith(wanted)]
+    matches = [i for i in record_ids if i.lower().startswith(wanted) or i.lower().rpartition("-")[2].startswith(wanted)]
     exact = [identity for identity in matches if identity.lower() == wanted]
     if wanted and len(exact or matches) == 1:
         return (exact or matches)[0]
@@ -80,10 +82,10 @@ def find_id(identities: Iterable[str], prefix: str) -> str:
     raise ReflectError(f"'{prefix}' is the beginning of {len(matches)} ids", f"one of: {some}", code="ambiguous-id")
 
 
-def find_id_of_kind(wanted: str, identities: Iterable[str], prefix: str, known: Iterable[str], hint: str) -> str:
+def find_id_of_kind(wanted: str, record_ids: Iterable[str], prefix: str, known: Iterable[str], hint: str) -> str:
     """Call `find`, but raise a more specific error for an id that only `known` contains."""
     try:
-        return find_id(identities, prefix)
+        return find_id(record_ids, prefix)
     except ReflectError as error:
         try:
             other = find_id(known, prefix)
@@ -108,7 +110,7 @@ def stats(scan: Scan) -> dict[str, Any]:
 
 
 def update(
-    store: Store, snapshot: Snapshot, identity: str, fields: Mapping[str, Any], by: DecisionAuthor, now: str
+    store: Store, snapshot: Snapshot, record_id: str, fields: Mapping[str, Any], by: DecisionAuthor, now: str
 ) -> Decision:
     """Change the status of a signal by recording one decision."""
     computed = sorted(set(fields) - {"status", "related", "reason"})
@@ -123,7 +125,7 @@ def update(
             f"a signal cannot be made '{fields.get('status', '')}'", f"one of: {', '.join(_KIND_OF_STATUS)}; 'promote' "
             "records an approval", "usage", EXIT_USAGE,
         )  # fmt: skip
-    signal = _get_signal(snapshot, identity)
+    signal = _get_signal(snapshot, record_id)
     related = [_get_signal(snapshot, other)["id"] for other in fields.get("related", [])]
     before = snapshot.history.get_last_decision(signal["id"])
     # Only `revert` reverts an approval, together with its entry in the file. This only reopens the signal.
@@ -143,21 +145,21 @@ def update(
 def archive(store: Store, snapshot: Snapshot, before: str, status: str, by: DecisionAuthor, now: str) -> list[Decision]:
     """Archive every signal with this status that is older than `before`, in one commit."""
     old = [s for s in query(snapshot.signals, status=status) if s["timestamp"] < before and s["status"] != "archived"]
-    identities = [signal["id"] for signal in old if signal["status"] != "promoted"]
+    record_ids = [signal["id"] for signal in old if signal["status"] != "promoted"]
     made = []
-    for start in range(0, len(identities), _BATCH_SIZE):
-        first, *others = identities[start : start + _BATCH_SIZE]
+    for start in range(0, len(record_ids), _BATCH_SIZE):
+        first, *others = record_ids[start : start + _BATCH_SIZE]
         made.append(build_decision(store, "archived", first, by, now, meta={"signals": others} if others else {}))
     if made:
-        commit_records(store, made, f"archive: {plural(len(identities), 'signal')} from before {before[:10]}", {})
+        commit_records(store, made, f"archive: {plural(len(record_ids), 'signal')} from before {before[:10]}", {})
     return made
 
 
 def promote(
-    store: Store, snapshot: Snapshot, identity: str, target: Target, content: str, by: DecisionAuthor, now: str
+    store: Store, snapshot: Snapshot, record_id: str, target: Target, content: str, by: DecisionAuthor, now: str
 ) -> Learning:
     """Record that a person approved a text for a target. The caller writes the target."""
-    signal = _get_signal(snapshot, identity)
+    signal = _get_signal(snapshot, record_id)
     learning_id = timed_id("LRN", now)
     made = build_decision(
         store, "approved", learning_id, by, now, text=content, key=signal["key"], target=target,

@@ -68,8 +68,8 @@ def append_new(store: Store, found: Iterable[Mapping[str, Any]], wait: float = 0
     Purged signals count as known: a copy of the transcript, or reading it again, would produce them again.
     """
     new = {record["id"]: record for record in found if not is_known(store, record["id"])}
-    for identity in purge_marks.find_purged(store, new):
-        del new[identity]
+    for record_id in purge_marks.find_purged(store, new):
+        del new[record_id]
     for record in new.values():
         yaml_form.check(record)
     if new:
@@ -82,10 +82,10 @@ def append_new(store: Store, found: Iterable[Mapping[str, Any]], wait: float = 0
     return list(new)
 
 
-def is_known(store: Store, identity: str) -> bool:
+def is_known(store: Store, record_id: str) -> bool:
     """Return whether a file of this signal exists. fast-import checks again, so a wrong no only costs a write."""
-    return os.path.lexists(store.path(get_record_path(identity))) or os.path.lexists(
-        store.private_path("pending", f"{identity}.yaml")
+    return os.path.lexists(store.path(get_record_path(record_id))) or os.path.lexists(
+        store.private_path("pending", f"{record_id}.yaml")
     )
 
 

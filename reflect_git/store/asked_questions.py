@@ -138,15 +138,15 @@ def parse_answer(question: str, label: Any) -> Optional[Answer]:
     Line 1 is `Learning 2 of 7 (k3v9) [SIG-…]`, followed by the text between two `---` lines.
     """
     head, _, rest = question.partition("\n")
-    before, bracket, identity = head.rpartition("[")
+    before, bracket, record_id = head.rpartition("[")
     if not (head.startswith(_QUESTION_PREFIX) and bracket and isinstance(label, str) and label.strip()):
         return None
     parts = f"\n{rest}\n".split(f"\n{_SEPARATOR}\n")
     # Nothing may precede the text: the person must see the text first.
-    if len(parts) != 3 or parts[0] or not before or not identity.endswith("]") or not is_id(identity[:-1]):
+    if len(parts) != 3 or parts[0] or not before or not record_id.endswith("]") or not is_id(record_id[:-1]):
         return None
     number = parse_number(question)
-    kept = {"subject": identity[:-1], "sha256": digest(parts[1]), "label": redact(label)[:_MAX_LABEL]}
+    kept = {"subject": record_id[:-1], "sha256": digest(parts[1]), "label": redact(label)[:_MAX_LABEL]}
     return {**kept, "question": number} if number else kept
 
 

@@ -148,9 +148,9 @@ def normalise_value(key: str, value: str | None) -> str:
     return _BOOLEANS.get(value.lower(), value.lower()) if default in ("true", "false") else value
 
 
-def is_allowed(key: str, value: Value, road: str) -> bool:
+def is_allowed(key: str, value: Value, channel: str) -> bool:
     """Return whether a decision made through this channel may set a policy to this value."""
-    if key not in POLICIES or key in _NO_TERMINAL_NEEDED or road == "terminal":
+    if key not in POLICIES or key in _NO_TERMINAL_NEEDED or channel == "terminal":
         return True
     return normalise_value(key, value if isinstance(value, str) else None) in POLICIES[key][1]
 

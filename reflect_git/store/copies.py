@@ -35,17 +35,17 @@ def move_lost_to_pending(store: Store) -> int:
     rescued = 0
     for path in files.list_files(store.path("signals")):
         relative = os.path.relpath(path, store.root).replace(os.sep, "/")
-        identity = get_record_id(relative)
-        if identity and relative not in known:
-            files.rename(path, store.private_path("pending", f"{identity}.yaml"))
+        record_id = get_record_id(relative)
+        if record_id and relative not in known:
+            files.rename(path, store.private_path("pending", f"{record_id}.yaml"))
             rescued += 1
     return rescued
 
 
-def delete_copies(store: Store, identities: list[str]) -> None:
+def delete_copies(store: Store, record_ids: list[str]) -> None:
     """Delete the copies of removed signals, and folders that became empty."""
-    for identity in identities:
-        path = store.path(get_record_path(identity))
+    for record_id in record_ids:
+        path = store.path(get_record_path(record_id))
         files.remove(path)
         _prune_empty(os.path.dirname(path), store.path("signals"))
 

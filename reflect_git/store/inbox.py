@@ -153,8 +153,8 @@ def _drop_purged(store: Store, names: list[str], just_written: Optional[Entry]) 
     """Drop pending captures that were purged after they were written."""
     written = [just_written[0]] if just_written else []
     gone = purge_marks.find_purged(store, [*written, *(name[:-5] for name in names)])
-    for identity in gone:
-        files.remove(store.private_path("pending", f"{identity}.yaml"))
+    for record_id in gone:
+        files.remove(store.private_path("pending", f"{record_id}.yaml"))
     left = [name for name in names if name[:-5] not in gone] if gone else names
     return left, None if gone.intersection(written) else just_written
 
@@ -278,10 +278,10 @@ def remove_from_stored(store: Store, ids: Iterable[str]) -> None:
 
 def _move_to_copies(store: Store, entries: list[Entry]) -> None:
     """Move the pending files, which are synced, to signals/ as plain copies after the commit."""
-    for identity, data, _ in entries:
-        source = store.private_path("pending", f"{identity}.yaml")
-        copy = store.path(get_record_path(identity))
-        if not identity.startswith("SIG-") or os.path.lexists(copy):
+    for record_id, data, _ in entries:
+        source = store.private_path("pending", f"{record_id}.yaml")
+        copy = store.path(get_record_path(record_id))
+        if not record_id.startswith("SIG-") or os.path.lexists(copy):
             files.remove(source)
             continue
         files.make_private_dirs(os.path.dirname(copy), below=store.root)

@@ -80,10 +80,10 @@ def rebuild_if_damaged(store: Store) -> None:
     """Rebuild damaged inboxes. A power cut can destroy unsynced objects, but the copies were synced."""
     from reflect_git.store.reading import reader
 
-    case = CheckContext(store, time.time(), reader.read)
-    broken = case.broken_inboxes
+    ctx = CheckContext(store, time.time(), reader.read)
+    broken = ctx.broken_inboxes
     if broken:
-        store.log(rebuild_inboxes(store, broken, case.bad_objects))
+        store.log(rebuild_inboxes(store, broken, ctx.bad_objects))
 
 
 def rebuild_inboxes(store: Store, broken: Sequence[str], bad: Collection[str]) -> str:
@@ -305,10 +305,10 @@ class Check:
         self._find_problems = look
         self.fix = mend
 
-    def run(self, case: CheckContext) -> list[Finding]:
+    def run(self, ctx: CheckContext) -> list[Finding]:
         """Return the findings; if the check itself fails, the reason."""
         try:
-            return self._find_problems(case)
+            return self._find_problems(ctx)
         except (ReflectError, OSError) as error:
             return [Finding(ERROR, f"cannot be checked: {error}", "mend what stands above first")]
 

@@ -109,8 +109,8 @@ def build_machine_file(name: str) -> bytes:
 def get_first_seen(decided: Mapping[str, Any]) -> dict[str, str]:
     """Return machine → time of its first record on main; acceptances of other machines do not count."""
     found: dict[str, str] = {}
-    for identity, record in decided.items():
-        if identity.startswith(("DEC-", "TLY-")) and record.get("subject") != OWN_KEY:
+    for record_id, record in decided.items():
+        if record_id.startswith(("DEC-", "TLY-")) and record.get("subject") != OWN_KEY:
             when = str(record.get("timestamp") or record.get("day"))
             name = record["machine"]
             found[name] = min(when, found.get(name, when))

@@ -305,22 +305,22 @@ def is_id(text: str) -> bool:
     )  # fmt: skip
 
 
-def get_record_path(identity: str) -> str:
+def get_record_path(record_id: str) -> str:
     """Return the path of a record in its tree; raise an error for an invalid id."""
-    if not is_id(identity):
-        raise ReflectError(f"'{identity}' is not an id", "ids look like SIG-20260211-7k3v9q2m", code="bad-id")
-    return build_record_path(identity)
+    if not is_id(record_id):
+        raise ReflectError(f"'{record_id}' is not an id", "ids look like SIG-20260211-7k3v9q2m", code="bad-id")
+    return build_record_path(record_id)
 
 
-def build_record_path(identity: str) -> str:
+def build_record_path(record_id: str) -> str:
     """Return the path of a record whose id is known to be valid."""
-    prefix, day, name = identity.split("-")
+    prefix, day, name = record_id.split("-")
     year, month, date = day[:4], day[4:6], day[6:]
     if prefix == "SIG":
-        return f"signals/{year}/{month}/{date}/{name[:2]}/{identity}.yaml"
+        return f"signals/{year}/{month}/{date}/{name[:2]}/{record_id}.yaml"
     if prefix == "LRN":
-        return f"learnings/{identity}.yaml"
-    return f"{_FOLDERS[prefix]}/{year}/{month}/{identity}.yaml"
+        return f"learnings/{record_id}.yaml"
+    return f"{_FOLDERS[prefix]}/{year}/{month}/{record_id}.yaml"
 
 
 def get_record_id(path: str) -> str:

@@ -159,21 +159,21 @@ def get_limits(store: Store, seconds: float = 0.0) -> Limits:
     return Limits(seconds=seconds) if seconds > 0 else Limits()
 
 
-def sync(store: Store, env: Mapping[str, str], wishes: SyncOptions) -> SyncReport:
+def sync(store: Store, env: Mapping[str, str], options: SyncOptions) -> SyncReport:
     """Sync in both directions. Failures are stored for `status`, and raised."""
     remote = get_remote(store)
     report = SyncReport()
     with (
-        wishes.started_sync.lock
-        if wishes.started_sync
-        else remotes.SyncLock(store, 0.0 if wishes.unattended else _LOCK_SECONDS)
+        options.started_sync.lock
+        if options.started_sync
+        else remotes.SyncLock(store, 0.0 if options.unattended else _LOCK_SECONDS)
     ):
         try:
-            if not wishes.dry_run:
+            if not options.dry_run:
                 machines.prepare_connection(store)  # also where a person's own git set the remote
-            _sync_until_pushed(store, env, remote, wishes, report)
+            _sync_until_pushed(store, env, remote, options, report)
         except ReflectError as error:
-            if not wishes.dry_run:
+            if not options.dry_run:
                 remotes.record_failure(store, error)
             raise
         finally:
@@ -195,34 +195,34 @@ def start_sync(store: Store, env: Mapping[str, str], refs: Mapping[str, str]) ->
     except BaseException:
         alone.__exit__(None, None, None)
         raise
-    begun = StartedSync(store, alone, incoming)
+    started = StartedSync(store, alone, incoming)
     try:
         known, ours = remotes.load_state(store), incoming.load_own_main(refs)
         if not _should_list_first(incoming, known, ours):
             _request_main(incoming, known, ours)
-            return begun
+            return started
     except BaseException:
-        begun.cancel()
+        started.cancel()
         raise
-    begun.cancel()
+    started.cancel()
     return None
 
 
-def open_incoming(store: Store, env: Mapping[str, str], remote: Remote, wishes: SyncOptions) -> Incoming:
-    user = remote_git.build_unattended_env(env) if wishes.unattended else dict(env)
-    return Incoming(store, remote, wishes.limits._replace(own_group=wishes.unattended), user)
+def open_incoming(store: Store, env: Mapping[str, str], remote: Remote, options: SyncOptions) -> Incoming:
+    user = remote_git.build_unattended_env(env) if options.unattended else dict(env)
+    return Incoming(store, remote, options.limits._replace(own_group=options.unattended), user)
 
 
 def _sync_until_pushed(
-    store: Store, env: Mapping[str, str], remote: Remote, wishes: SyncOptions, report: SyncReport
+    store: Store, env: Mapping[str, str], remote: Remote, options: SyncOptions, report: SyncReport
 ) -> None:
     for report.tries in range(1, MAX_TRIES + 1):
         began = time.monotonic()
         try:
-            with (wishes.started_sync and wishes.started_sync.take_incoming()) or open_incoming(
-                store, env, remote, wishes
+            with (options.started_sync and options.started_sync.take_incoming()) or open_incoming(
+                store, env, remote, options
             ) as incoming:
-                if _run_round(store, incoming, wishes, report):
+                if _run_round(store, incoming, options, report):
                     return
         except move_main.MainMoved:  # by the user's own git, a moment ago
             pass
@@ -230,7 +230,7 @@ def _sync_until_pushed(
             if remotes.has_incoming(store):
                 raise  # else a purge took away what the remote had offered: it is asked again
         if report.tries < MAX_TRIES:
-            _wait_before_retry(wishes, time.monotonic() - began, report.tries)
+            _wait_before_retry(options, time.monotonic() - began, report.tries)
     raise ReflectError(
         f"other machines were faster {MAX_TRIES} times in a row",
         "what they sent is here; run 'reflect-git sync' again",
@@ -238,7 +238,7 @@ def _sync_until_pushed(
     )
 
 
-def _wait_before_retry(wishes: SyncOptions, took: float, tries: int) -> None:
+def _wait_before_retry(options: SyncOptions, took: float, tries: int) -> None:
     """Wait a random time before the next round.
 
     Two clones that collided would collide again after equal pauses. With many clones, one succeeds per round, so the
@@ -246,24 +246,24 @@ def _wait_before_retry(wishes: SyncOptions, took: float, tries: int) -> None:
     """
     import random  # seldom needed
 
-    wishes.show_step("waiting: another machine was faster")
-    wishes.pause(random.uniform(0, min(_MAX_PAUSE, took * 3**tries)))
+    options.show_step("waiting: another machine was faster")
+    options.pause(random.uniform(0, min(_MAX_PAUSE, took * 3**tries)))
 
 
-def _run_round(store: Store, incoming: Incoming, wishes: SyncOptions, report: SyncReport) -> bool:
+def _run_round(store: Store, incoming: Incoming, options: SyncOptions, report: SyncReport) -> bool:
     """Fetch, merge and push once; return False if another clone pushed meanwhile."""
-    wishes.show_step("asking the remote")
-    if remotes.shares_signals(store) and not wishes.dry_run:
+    options.show_step("asking the remote")
+    if remotes.shares_signals(store) and not options.dry_run:
         from reflect_git.sync import inboxes  # few have it
 
         try:
             report.add_refused("remote", inboxes.exchange_inboxes(store, incoming, incoming.list_heads(), time.time()))
         except remote_git.NoBranch:  # another machine began its next generation a moment ago
             return False
-    return _exchange_main(store, incoming, wishes, report)
+    return _exchange_main(store, incoming, options, report)
 
 
-def _exchange_main(store: Store, incoming: Incoming, wishes: SyncOptions, report: SyncReport) -> bool:
+def _exchange_main(store: Store, incoming: Incoming, options: SyncOptions, report: SyncReport) -> bool:
     known, ours = remotes.load_state(store), incoming.ours or incoming.load_own_main()
     report.pushing_result = None
     theirs = _fetch_remote_main(incoming, known, ours)
@@ -271,10 +271,10 @@ def _exchange_main(store: Store, incoming: Incoming, wishes: SyncOptions, report
 
     if theirs is not None and theirs == known.get("tip") and ours == known.get("main"):
         report.refused += [one for one in known.get("refused", []) if one not in report.refused]
-        merge.save_sync_state(store, wishes, theirs, ours, report)
+        merge.save_sync_state(store, options, theirs, ours, report)
         return True
-    wishes.show_step("checking new records")
-    return merge.merge_main(store, incoming, theirs, known, wishes, report)
+    options.show_step("checking new records")
+    return merge.merge_main(store, incoming, theirs, known, options, report)
 
 
 def _fetch_remote_main(incoming: Incoming, known: Mapping[str, object], ours: str) -> str | None:
@@ -354,12 +354,12 @@ def has_unsent_changes(store: Store) -> bool:
     return shared or store.git.resolve(MAIN) != known.get("main")
 
 
-def _try_sync(store: Store, env: Mapping[str, str], wishes: SyncOptions, now: float) -> bool:
+def _try_sync(store: Store, env: Mapping[str, str], options: SyncOptions, now: float) -> bool:
     if AUTO_KEY in policy.find_undecided(store, reader.scan(store).history.decisions):
         return False
     remotes.update_state(store, tried=now)
     try:
-        sync(store, env, wishes)
+        sync(store, env, options)
     except (ReflectError, OSError) as error:
         store.log(f"sync: {error}")
     return True

@@ -234,9 +234,9 @@ class Incoming:
     def _walk_history(self, commit: str, known: Sequence[str]) -> FileHistory:
         """Walk a history with git, or take the result of a walk started by `start_history`."""
         asked = get_log_arguments(commit, known)
-        begun = self._started_histories.pop((commit, *known), None)
-        told = self._check_result(commit, begun.result(), asked) if begun else self._run_query(commit, asked)
-        found = FileHistory(told)
+        started = self._started_histories.pop((commit, *known), None)
+        output = self._check_result(commit, started.result(), asked) if started else self._run_query(commit, asked)
+        found = FileHistory(output)
         if found.commits > self.limits.commits and commit != self.ours:
             raise LimitExceeded("its history is longer than allowed")
         self._check_count(commit, found.files)
@@ -332,8 +332,8 @@ class Incoming:
         asked = "".join(f"{oid}\n" for oid in ids).encode()
         if not asked:
             return True
-        told = self._store.git.run("cat-file", "--batch-check=%(objecttype)", "--buffer", stdin=asked).out
-        return b" missing\n" not in told
+        output = self._store.git.run("cat-file", "--batch-check=%(objecttype)", "--buffer", stdin=asked).out
+        return b" missing\n" not in output
 
     def _build_pack(self, commit: str, known: Sequence[str]) -> bytes:
         """Return a pack with exactly the objects of a history that `known` lacks."""

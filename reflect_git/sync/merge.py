@@ -52,7 +52,7 @@ def merge_main(
     incoming: Incoming,
     theirs: str | None,
     known: Mapping[str, object],
-    wishes: SyncOptions,
+    options: SyncOptions,
     report: SyncReport,
 ) -> bool:
     """Merge main of the remote with main here; return False if the round must be repeated.
@@ -70,19 +70,19 @@ def merge_main(
     if known.get("tip") and offer.commit not in (None, known["tip"]) and not before.keys() <= offer.tree.keys():
         report.add_paths(lost=[path for path in remotes.find_lost_files(store, offer.tree) if path in planned.tree])
     _require_unrewritten(store, incoming, offer, planned, known)
-    if planned.drops_own_history and not wishes.confirm_purges(offer.purges):
+    if planned.drops_own_history and not options.confirm_purges(offer.purges):
         report.purges = list(offer.purges)
         return True
     if not planned.drops_own_history:
         report.add_noted_purges(one for one in offer.purges if not planned.new_marks.isdisjoint(one.purged))
-    if wishes.dry_run:
+    if options.dry_run:
         _report_dry_run(store, incoming, offer, planned, report)
         return True
-    landed = _apply_merge(store, incoming, offer, planned, wishes, report)
+    landed = _apply_merge(store, incoming, offer, planned, options, report)
     if planned.drops_own_history:  # what the remote offered was forgotten, too: ask it again
         report.remains = find_remains(store, planned)
         return False
-    return _finish_push(store, incoming, offer, planned, landed, wishes, report)
+    return _finish_push(store, incoming, offer, planned, landed, options, report)
 
 
 def _has_all_purge_marks(store: Store, incoming: Incoming, before: Tree) -> bool:
@@ -153,7 +153,7 @@ def find_shareable(planned: MergePlan, there: Tree, bad: Mapping[TreeFile, str])
 
 
 def _apply_merge(
-    store: Store, incoming: Incoming, offer: Offer, planned: MergePlan, wishes: SyncOptions, report: SyncReport
+    store: Store, incoming: Incoming, offer: Offer, planned: MergePlan, options: SyncOptions, report: SyncReport
 ) -> MergeResult:  # fmt: skip
     """Move main here while the remote receives its new main.
 
@@ -165,12 +165,12 @@ def _apply_merge(
             raise move_main.MainMoved()
         if is_unchanged(planned):
             return MergeResult(planned.ours)
-        wishes.show_step("merging")
+        options.show_step("merging")
         message = _build_message(store, len(planned.received), _get_purge_reasons(offer, planned))
         target = create_merge_commit(store, incoming, offer, planned, message)
         is_first = planned.drops_own_history or planned.drops_remote_history
         sending = None if is_first else _start_push(store, incoming, offer, planned, target, report)
-        update_main(store, planned, target, message.partition("\n")[0], lambda: wishes.on_new_main(target))
+        update_main(store, planned, target, message.partition("\n")[0], lambda: options.on_new_main(target))
     report.add_paths(planned.received, beside=planned.kept_beside)
     if target not in (planned.ours, offer.commit):
         report.merge_commit = target
@@ -196,19 +196,19 @@ def _finish_push(
     offer: Offer,
     planned: MergePlan,
     landed: MergeResult,
-    wishes: SyncOptions,
+    options: SyncOptions,
     report: SyncReport,
 ) -> bool:
-    wishes.show_step("sending")
+    options.show_step("sending")
     sending = landed.remote_commit or _start_push(store, incoming, offer, planned, landed.target, report)
     if sending.commit == offer.commit:
-        save_sync_state(store, wishes, sending.commit, landed.target, report, looks=landed.target != planned.ours)
+        save_sync_state(store, options, sending.commit, landed.target, report, looks=landed.target != planned.ours)
         return True
-    report.pushing_result = wishes.while_pushing()
+    report.pushing_result = options.while_pushing()
     if incoming.finish_push() != remote_git.OK:
         return False
     report.add_paths(pushed=sending.paths)
-    save_sync_state(store, wishes, sending.commit, landed.target, report)
+    save_sync_state(store, options, sending.commit, landed.target, report)
     return True
 
 
@@ -258,20 +258,20 @@ def _build_remote_commit(
 
 
 def save_sync_state(
-    store: Store, wishes: SyncOptions, tip: str, main: str, report: SyncReport, looks: bool = False
+    store: Store, options: SyncOptions, tip: str, main: str, report: SyncReport, looks: bool = False
 ) -> None:
     """Store the state for the next sync and for `status`.
 
     `looks`: run `meanwhile` now, because there was nothing to wait for earlier.
     """
-    if wishes.dry_run:
+    if options.dry_run:
         return
     with store.locked(_LOCK_SECONDS):
         sent = {"inbox": store.git.resolve(inbox.get_current_ref(store))} if remotes.shares_signals(store) else {}
 
         def keep() -> None:
             if looks:
-                report.pushing_result = wishes.while_pushing()
+                report.pushing_result = options.while_pushing()
             remotes.update_state(
                 store, tip=tip, main=main, time=utc(), error=None, hint=None, failed=None,
                 refused=report.refused[:_MAX_REFUSALS], **sent,

@@ -39,19 +39,19 @@ class RemoteContents:
     host_files: tuple[str, ...] = ()
 
 
-def inspect_remote(store: Store, env: Mapping[str, str], url: str, wishes: SyncOptions) -> RemoteContents:
+def inspect_remote(store: Store, env: Mapping[str, str], url: str, options: SyncOptions) -> RemoteContents:
     """Inspect a remote; raise an error if it is used for something else."""
     remote = exchange.get_remote(store, url)
     with remotes.SyncLock(store, 10.0):
         try:
-            with exchange.open_incoming(store, env, remote, wishes) as incoming:
-                return _inspect_incoming(store, incoming, wishes)
+            with exchange.open_incoming(store, env, remote, options) as incoming:
+                return _inspect_incoming(store, incoming, options)
         finally:
             remotes.discard_incoming(store)
 
 
-def _inspect_incoming(store: Store, incoming: Incoming, wishes: SyncOptions) -> RemoteContents:
-    wishes.show_step("asking the remote")
+def _inspect_incoming(store: Store, incoming: Incoming, options: SyncOptions) -> RemoteContents:
+    options.show_step("asking the remote")
     heads = incoming.list_heads()
     if heads and MAIN not in heads:
         raise _build_foreign_error("it has other branches, and no 'main'")

@@ -139,8 +139,8 @@ def build_aside_path(path: str, blob: str) -> str:
 
 def parse_aside_path(path: str) -> tuple[str, str]:
     """Return (id, blob) of a path below aside/."""
-    _, identity, name = path.split("/")
-    return identity, name[:-5]
+    _, record_id, name = path.split("/")
+    return record_id, name[:-5]
 
 
 def _is_never(rest: str) -> bool:
@@ -167,8 +167,8 @@ def _is_purge(rest: str) -> bool:
 
 
 def _is_aside(rest: str) -> bool:
-    identity, _, name = rest.partition("/")
-    return is_id(identity) and identity[:3] in _MAIN_PREFIXES and name.endswith(".yaml") and _is_blob(name[:-5])
+    record_id, _, name = rest.partition("/")
+    return is_id(record_id) and record_id[:3] in _MAIN_PREFIXES and name.endswith(".yaml") and _is_blob(name[:-5])
 
 
 def _is_blob(text: str) -> bool:
@@ -237,8 +237,8 @@ def collect_marks(purges: Iterable[Purge]) -> frozenset[str]:
 
 def get_epoch(paths: Iterable[str]) -> int:
     """Return the epoch of a main with these files, from their names; 0 if nothing was ever purged."""
-    told = (path.removeprefix(f"{PURGES_FOLDER}/")[:4] for path in paths if get_main_kind(path) == PURGE)
-    return max(map(int, told), default=0)
+    numbers = (path.removeprefix(f"{PURGES_FOLDER}/")[:4] for path in paths if get_main_kind(path) == PURGE)
+    return max(map(int, numbers), default=0)
 
 
 def get_next_epoch(paths: Iterable[str]) -> int:

@@ -108,10 +108,10 @@ def _find_content_fault(path: str, data: bytes, kind: str, record: Any, us: str,
     return ""
 
 
-def _require_record(record: Any, identity: str) -> None:
+def _require_record(record: Any, record_id: str) -> None:
     if isinstance(record, ReflectError):
         raise record
-    if record.get("id") != identity:
+    if record.get("id") != record_id:
         raise ReflectError("its name is not its id")
     yaml_form.check(record)
 

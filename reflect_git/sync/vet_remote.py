@@ -138,14 +138,14 @@ def unspoiled(incoming: Incoming, commit: str, ours: str, marks: frozenset[str])
     walked = incoming.list_ancestry(commit, [ours])
     raw = incoming.read_blobs([one for one, *_ in walked], _MAX_BYTES_AT_ONCE) or [b""] * len(walked)
     purged = _find_purged(incoming, list(dict.fromkeys(chain.from_iterable(listed for *_, listed in walked))), marks)
-    spoiled: set[str] = set()
+    affected: set[str] = set()
     before: set[str] = set()
     for (one, parents, listed), data in zip(walked, raw):
-        is_spoiled = not spoiled.isdisjoint(parents) or not purged.keys().isdisjoint(listed)
+        is_spoiled = not affected.isdisjoint(parents) or not purged.keys().isdisjoint(listed)
         if is_spoiled or f"\ncommitter {COMMITTER} ".encode() not in data or mentions_any([data], marks):
-            spoiled.add(one)
+            affected.add(one)
             before.update(parents)
-    return incoming.independent(sorted(before - spoiled)) if commit in spoiled else [commit]
+    return incoming.independent(sorted(before - affected)) if commit in affected else [commit]
 
 
 def _drop_own_files(
@@ -221,12 +221,12 @@ def find_repaired(incoming: Incoming, commit: str, tree: Tree, offer: Offer, us:
     """
     history = incoming.get_history(commit, [offer.commit] if offer.commit else [])
     bad = _find_bad_by_hand(incoming, history.by_hand, offer.tree, us)
-    spoiled = {
+    affected = {
         path for mode, path, blob in bad
         if tree.get(path) == (mode, blob) and store_paths.get_main_kind(path) == store_paths.RECORD
     }  # fmt: skip
-    found = {path: offer.accepted[path] for path in spoiled if path in offer.accepted}
-    versions = [one for one in history.files if one[1] in spoiled - set(found) and one not in bad]
+    found = {path: offer.accepted[path] for path in affected if path in offer.accepted}
+    versions = [one for one in history.files if one[1] in affected - set(found) and one not in bad]
     wrong = find_refused(incoming, versions, store_paths.get_main_kind)
     for mode, path, blob in versions:
         if (mode, path, blob) not in wrong:
@@ -385,5 +385,5 @@ def build_search_patterns(
 
 
 def _is_about_learning(record: dict[str, Any], marks: frozenset[str]) -> bool:
-    identity = str(record.get("id"))
-    return identity.startswith("LRN-") or learning_mark(str(record.get("subject"))) in marks
+    record_id = str(record.get("id"))
+    return record_id.startswith("LRN-") or learning_mark(str(record.get("subject"))) in marks

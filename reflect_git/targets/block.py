@@ -70,47 +70,47 @@ __all__ = [
 _CATEGORY_ORDER = list(CATEGORY_TITLES)
 
 
-def build_entry(identity: str, text: str, newline: str = "\n") -> bytes:
+def build_entry(record_id: str, text: str, newline: str = "\n") -> bytes:
     """Return an entry as it is written."""
-    return _format_entry(identity, make_safe(text)[0], newline).encode()
+    return _format_entry(record_id, make_safe(text)[0], newline).encode()
 
 
-def add(data: bytes | None, identity: str, text: str, category: str, opening: str = "") -> bytes:
+def add(data: bytes | None, record_id: str, text: str, category: str, opening: str = "") -> bytes:
     """Return the file with one more entry. `opening` is how a file that did not exist begins."""
     page = pages.read_page(data if data is not None else opening.encode())
     block = locate_block(page)
-    _check_markers(block, identity)
+    _check_markers(block, record_id)
     line = _build_line(text)
     if block is not None and block.start is not None:
         candidates = [page]
     else:
         candidates = _try_block_places(page, is_new=data is None)
     for candidate in candidates:
-        added = _insert_entry(_convert_to_list(candidate, room=1), identity, line, category)
-        if added and _is_entry_there(added, identity, line, category):
+        added = _insert_entry(_convert_to_list(candidate, room=1), record_id, line, category)
+        if added and _is_entry_there(added, record_id, line, category):
             return _convert_to_headings(added).data
-    raise _build_no_place_error(identity)
+    raise _build_no_place_error(record_id)
 
 
-def remove(data: bytes | None, identity: str, was: str, force: bool = False) -> bytes | None:
+def remove(data: bytes | None, record_id: str, was: str, force: bool = False) -> bytes | None:
     """Return the file without the entry; None if the file was created for our block and has nothing else.
 
     `was` is the approved text: an entry that was reworded is removed only with `force`.
     """
     page = pages.read_page(data)
-    for entry in reversed(_find_entries_to_remove(page, identity, was, force)):
+    for entry in reversed(_find_entries_to_remove(page, record_id, was, force)):
         page = _remove_entry(page, entry)
     block = locate_block(page)
     return _remove_empty_block(_convert_to_list(page) if block and LIST_NOTE in block.notes else page)
 
 
 def replace(
-    data: bytes, identity: str, was: str, text: str, category: str, successor: str = "", force: bool = False
+    data: bytes, record_id: str, was: str, text: str, category: str, successor: str = "", force: bool = False
 ) -> bytes:
     """Return the file with new words for an entry, in its place or in its new category; `successor` is a new id."""
     page = pages.read_page(data)
-    entry = _find_entries_to_remove(page, identity, was, force)[0]
-    name, line = successor or identity, _build_line(text)
+    entry = _find_entries_to_remove(page, record_id, was, force)[0]
+    name, line = successor or record_id, _build_line(text)
     if successor:
         _check_markers(locate_block(page), successor)
     is_listed = _is_listed(page, entry)
@@ -138,52 +138,52 @@ def _build_line(text: str) -> str:
     return line
 
 
-def _format_entry(identity: str, line: str, newline: str) -> str:
-    return f"<!-- {identity} -->{newline}{newline}- {line}{newline}"
+def _format_entry(record_id: str, line: str, newline: str) -> str:
+    return f"<!-- {record_id} -->{newline}{newline}- {line}{newline}"
 
 
-def _check_markers(block: Block | None, identity: str) -> None:
+def _check_markers(block: Block | None, record_id: str) -> None:
     """Raise an error if the markers are broken, or the id is already in the file."""
-    for trouble in block.problems if block else ():
-        if trouble.kind != "entry-doubled":
+    for problem in block.problems if block else ():
+        if problem.kind != "entry-doubled":
             raise ReflectError(
-                f"line {trouble.line + 1}: {trouble.message}",
+                f"line {problem.line + 1}: {problem.message}",
                 "leave one line '<!-- reflect-git:begin -->' and, below it, one line '<!-- reflect-git:end -->'",
                 code="markers",
                 exit_code=EXIT_DECISION,
             )
-    if block and identity and block.get_entry(identity):
-        raise ReflectError(f"the file has an entry of '{identity}' already", code="duplicate")
+    if block and record_id and block.get_entry(record_id):
+        raise ReflectError(f"the file has an entry of '{record_id}' already", code="duplicate")
 
 
-def _find_entries_to_remove(page: Page, identity: str, was: str, force: bool) -> list[Entry]:
+def _find_entries_to_remove(page: Page, record_id: str, was: str, force: bool) -> list[Entry]:
     """Return the entries to remove; raise an error if missing or, unless `force`, if doubled or reworded."""
     block = locate_block(page)
-    found = [entry for entry in block.entries if entry.id == identity] if block else []
+    found = [entry for entry in block.entries if entry.id == record_id] if block else []
     if not found:
-        raise _build_missing_error(identity)
+        raise _build_missing_error(record_id)
     if force:
         return found
     if len(found) > 1:
         raise ReflectError(
-            f"the entry of '{identity}' is there twice, at lines {found[0].start + 1} and {found[1].start + 1}",
+            f"the entry of '{record_id}' is there twice, at lines {found[0].start + 1} and {found[1].start + 1}",
             "delete one of the two, or use --force to take both",
             code="entry-doubled",
             exit_code=EXIT_DECISION,
         )
     # If the bullet was deleted by hand, its comment holds nothing that could be lost.
     if found[0].text and not is_same_text(found[0].text, was):
-        raise RewordedError(identity, was, found[0].text)
+        raise RewordedError(record_id, was, found[0].text)
     return found
 
 
-def _build_missing_error(identity: str) -> ReflectError:
-    return ReflectError(f"the file has no entry of '{identity}'", code="missing")
+def _build_missing_error(record_id: str) -> ReflectError:
+    return ReflectError(f"the file has no entry of '{record_id}'", code="missing")
 
 
-def _build_no_place_error(identity: str) -> ReflectError:
+def _build_no_place_error(record_id: str) -> ReflectError:
     return ReflectError(
-        f"there is no place in the file where the entry of '{identity}' could be found again",
+        f"there is no place in the file where the entry of '{record_id}' could be found again",
         "look for a code fence or an HTML comment in it that is never closed",
         code="no-place",
     )
@@ -215,7 +215,7 @@ def _compute_checksum(line: str) -> str:
     return f"{zlib.crc32(line.encode()) & 0xFFFF:04x}"
 
 
-def _insert_entry(page: Page, identity: str, line: str, category: str) -> Page | None:
+def _insert_entry(page: Page, record_id: str, line: str, category: str) -> Page | None:
     """Insert the entry in its category, in the order of ids; None if there is no block.
 
     Ids are in the order of approval, so the same entries always give the same text.
@@ -224,12 +224,12 @@ def _insert_entry(page: Page, identity: str, line: str, category: str) -> Page |
     if block is None or block.pair is None:
         return None
     if block.listed_rules or page.next_text(block.pair[0] + 1) == block.pair[1]:
-        return _insert_bullet(page, block, block.pair, target_page.build_listed_rule(identity, category, line), line)
+        return _insert_bullet(page, block, block.pair, target_page.build_listed_rule(record_id, category, line), line)
     section = _find_section(page, block.pair, category)
     if section is None:
         place = _find_heading_place(page, block.pair, category)
     else:
-        later = [entry.start for entry in block.entries if entry.id > identity]
+        later = [entry.start for entry in block.entries if entry.id > record_id]
         place = next((start for start in later if section[0] < start < section[1]), section[1])
     place = page.after_text(place)
     newline = page.newline_for(place, page.newline_at(block.pair[0]))
@@ -238,7 +238,7 @@ def _insert_entry(page: Page, identity: str, line: str, category: str) -> Page |
         if section is None
         else ""
     )
-    return page.splice(place, place, heading + newline + _format_entry(identity, line, newline))
+    return page.splice(place, place, heading + newline + _format_entry(record_id, line, newline))
 
 
 def _insert_bullet(page: Page, block: Block, pair: tuple[int, int], new: ListedRule, line: str) -> Page:
@@ -366,9 +366,9 @@ def _get_heading_level(page: Page, pair: tuple[int, int]) -> int:
     return 1 if sum(piece.kind == "heading" and piece.level == 1 for piece in page.pieces) > 1 else 2
 
 
-def _is_entry_there(page: Page, identity: str, line: str, category: str) -> bool:
+def _is_entry_there(page: Page, record_id: str, line: str, category: str) -> bool:
     block = locate_block(page)
-    entry = block.get_entry(identity) if block else None
+    entry = block.get_entry(record_id) if block else None
     return bool(entry and entry.inside and entry.text == line and entry.category == category)
 
 

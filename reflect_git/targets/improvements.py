@@ -102,15 +102,15 @@ def replace(data: bytes, old: Improvement, new: Improvement, force: bool = False
     return page.splice(found.start, found.end, text.rstrip("\r\n") if is_last else text).data
 
 
-def move(data: bytes, identity: str, section: str) -> bytes:
+def move(data: bytes, record_id: str, section: str) -> bytes:
     """Return the file with the proposal moved to another section, in its current words."""
     page = pages.read_page(data)
-    found = _get_proposal(page, identity)
+    found = _get_proposal(page, record_id)
     if found.section.lower() == section.lower():
         return data
     raw = found.raw.decode()
     raw = raw if raw.endswith(("\n", "\r")) else raw + page.newline
-    return _insert_proposal(_remove_proposal(page, found), identity, raw, section).data
+    return _insert_proposal(_remove_proposal(page, found), record_id, raw, section).data
 
 
 def find_own_lines(page: Page) -> frozenset[int]:
@@ -182,14 +182,14 @@ def _get_unchanged_proposal(page: Page, item: Improvement, force: bool) -> Propo
     return found
 
 
-def _get_proposal(page: Page, identity: str) -> Proposal:
+def _get_proposal(page: Page, record_id: str) -> Proposal:
     """Return the only proposal with this id; raise an error if it is missing or doubled."""
-    found = [proposal for proposal in _locate_proposals(page) if proposal.id == identity]
+    found = [proposal for proposal in _locate_proposals(page) if proposal.id == record_id]
     if not found:
-        raise ReflectError(f"the file has no entry of '{identity}'", code="missing")
+        raise ReflectError(f"the file has no entry of '{record_id}'", code="missing")
     if len(found) > 1:
         raise ReflectError(
-            f"the entry of '{identity}' is there twice, at lines {found[0].start + 1} and {found[1].start + 1}",
+            f"the entry of '{record_id}' is there twice, at lines {found[0].start + 1} and {found[1].start + 1}",
             "delete one of the two",
             code="entry-doubled",
             exit_code=EXIT_DECISION,
@@ -197,29 +197,29 @@ def _get_proposal(page: Page, identity: str) -> Proposal:
     return found[0]
 
 
-def _build_no_place_error(identity: str) -> ReflectError:
+def _build_no_place_error(record_id: str) -> ReflectError:
     return ReflectError(
-        f"there is no place in the file where the entry of '{identity}' could be found again",
+        f"there is no place in the file where the entry of '{record_id}' could be found again",
         "look for a code fence or an HTML comment in it that is never closed",
         code="no-place",
     )
 
 
-def _insert_proposal(page: Page, identity: str, text: str, section: str) -> Page:
+def _insert_proposal(page: Page, record_id: str, text: str, section: str) -> Page:
     """Insert in the order of ids, so that the same entries always give the same text."""
     heading = _find_section(page, section)
     if heading is None:
         place = len(page.lines)
     else:
         following = _find_section_end(page, heading)
-        later = [found.start for found in _locate_proposals(page) if found.id > identity]
+        later = [found.start for found in _locate_proposals(page) if found.id > record_id]
         place = page.after_text(next((start for start in later if heading.start < start < following), following))
     newline = page.newline_for(place, page.newline)
     title = "" if heading else f"{NEW_MARK}{newline}{newline}## {section}{newline}{newline}"
     added = _insert_text(page, place, (newline if place else "") + title + text, newline)
-    places = [found.section.lower() for found in _locate_proposals(added) if found.id == identity]
+    places = [found.section.lower() for found in _locate_proposals(added) if found.id == record_id]
     if places != [section.lower()]:
-        raise _build_no_place_error(identity)
+        raise _build_no_place_error(record_id)
     return added
 
 

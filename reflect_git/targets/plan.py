@@ -186,12 +186,12 @@ def compare_block(data: bytes | None, expected: Sequence[tuple[str, str]]) -> li
     block = target_page.find_block(data)
     entries = block.entries if block else ()
     found = [Finding("marker", "", live=each.message, line=each.line + 1) for each in (block.problems if block else ())]
-    for identity, text in expected:
-        live = [entry for entry in entries if entry.id == identity and entry.text]
+    for record_id, text in expected:
+        live = [entry for entry in entries if entry.id == record_id and entry.text]
         if not live:
-            found.append(Finding("missing", identity, text))
+            found.append(Finding("missing", record_id, text))
         found += [
-            Finding("different", identity, text, entry.text, entry.start + 1)
+            Finding("different", record_id, text, entry.text, entry.start + 1)
             for entry in live
             if not is_same_text(entry.text, text)
         ]
@@ -328,11 +328,11 @@ def replace(target: Target, before: bytes, old: Item, new: Item, force: bool = F
     return _check_and_return(Plan(target, before, after, new.id, "replace", "" if new.id == old.id else old.id))
 
 
-def move(target: Target, before: bytes, identity: str, section: str) -> Plan:
+def move(target: Target, before: bytes, record_id: str, section: str) -> Plan:
     """Plan to move an improvement to Pending, Applied or Deferred."""
     with _add_path_to_errors(target):
-        after = improvements.move(before, identity, section)
-    return _check_and_return(Plan(target, before, after, identity, "move"))
+        after = improvements.move(before, record_id, section)
+    return _check_and_return(Plan(target, before, after, record_id, "move"))
 
 
 def check_plan(plan: Plan) -> None:

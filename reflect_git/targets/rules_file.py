@@ -34,11 +34,13 @@ class RulesFile(NamedTuple):
     paths: tuple[str, ...] = ()
 
 
-def build_slug(words: str, identity: str) -> str:
+def build_slug(words: str, record_id: str) -> str:
     """Return a file name from a title or a topic; the end of the id tells two with the same name apart."""
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode().lower()
     parts = re.findall("[a-z0-9]+", plain)[:_MAX_SLUG_WORDS]
-    return "-".join([*"-".join(parts)[:_MAX_SLUG_LENGTH].strip("-").split("-"), identity.rpartition("-")[2]]).strip("-")
+    return "-".join([*"-".join(parts)[:_MAX_SLUG_LENGTH].strip("-").split("-"), record_id.rpartition("-")[2]]).strip(
+        "-"
+    )
 
 
 def render(rule: RulesFile) -> bytes:

@@ -233,14 +233,14 @@ _BULLET_PATTERN = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
 class RewordedError(ReflectError):
     """Raised when an entry in a file no longer has the approved text."""
 
-    def __init__(self, identity: str, approved: str, live: str) -> None:
+    def __init__(self, record_id: str, approved: str, live: str) -> None:
         super().__init__(
-            f"the entry of '{identity}' was reworded since: '{approved}' now reads '{live}'",
+            f"the entry of '{record_id}' was reworded since: '{approved}' now reads '{live}'",
             "use --force to take it all the same",
             code="reworded",
             exit_code=EXIT_DECISION,
         )
-        self.identity = identity
+        self.identity = record_id
         self.approved = approved
         self.live = live
 

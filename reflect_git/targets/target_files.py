@@ -50,7 +50,7 @@ class Target(NamedTuple):
 GLOBAL_TARGET = Target("global", "CLAUDE.md")
 
 
-def resolve_target(to: str, around: ExistingFiles, identity: str, title: str = "") -> Target:
+def resolve_target(to: str, around: ExistingFiles, record_id: str, title: str = "") -> Target:
     """Return the target that `--to` names; id and title give a rules file its name."""
     kind, _, rest = to.partition(":")
     if kind not in KINDS or (kind in _KINDS_WITHOUT_ARGUMENT and ":" in to) or (kind == "dir" and not rest):
@@ -64,7 +64,7 @@ def resolve_target(to: str, around: ExistingFiles, identity: str, title: str = "
         raise ReflectError(f"'{to}' needs a project, and this folder is in none", "use --to global", code="no-project")
     from reflect_git.targets.rules_file import build_slug  # not needed for listing what is waiting
 
-    path = _build_path(kind, rest, around, build_slug(rest or title, identity))
+    path = _build_path(kind, rest, around, build_slug(rest or title, record_id))
     return Target(kind, path, AGENTS_IMPORT if _hides_agents(kind, path, around) else "")
 
 

@@ -67,9 +67,9 @@ def compute_checksum(text: str) -> str:
     return f"{zlib.crc32(normalize_text(text).encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
 
 
-def build_listed_rule(identity: str, category: str, text: str) -> ListedRule:
+def build_listed_rule(record_id: str, category: str, text: str) -> ListedRule:
     """Return a rule as the first marker names it."""
-    return ListedRule(identity, category, compute_checksum(text))
+    return ListedRule(record_id, category, compute_checksum(text))
 
 
 def parse_markers(markers: Sequence[str]) -> tuple[dict[str, str], tuple[ListedRule, ...]]:
@@ -185,9 +185,9 @@ class Block(NamedTuple):
         """Return both marker lines; None if there is no complete pair."""
         return None if self.start is None or self.end is None else (self.start, self.end)
 
-    def get_entry(self, identity: str) -> Entry | None:
+    def get_entry(self, record_id: str) -> Entry | None:
         """Return the entry with this id."""
-        return next((entry for entry in self.entries if entry.id == identity), None)
+        return next((entry for entry in self.entries if entry.id == record_id), None)
 
 
 def find_block(data: bytes | None) -> Block | None:
@@ -195,10 +195,10 @@ def find_block(data: bytes | None) -> Block | None:
     return locate_block(read_page(data))
 
 
-def has_entry(data: bytes | None, identity: str) -> bool:
+def has_entry(data: bytes | None, record_id: str) -> bool:
     """Return whether a file has an entry with this id."""
     block = find_block(data)
-    return bool(block and block.get_entry(identity))
+    return bool(block and block.get_entry(record_id))
 
 
 def get_block_bytes(data: bytes | None) -> bytes:

@@ -151,14 +151,14 @@ class _Transcript:
                 return bool(entry["promptId"] == prompt)
         return False
 
-    def _find_entry(self, identity: str, before: int) -> Optional[Place]:
+    def _find_entry(self, record_id: str, before: int) -> Optional[Place]:
         """Find the entry with this uuid that begins before an offset."""
-        return next((one for one in self._find_mentions(identity, before) if one[2].get("uuid") == identity), None)
+        return next((one for one in self._find_mentions(record_id, before) if one[2].get("uuid") == record_id), None)
 
-    def _find_mentions(self, identity: str, before: int) -> Iterator[Place]:
+    def _find_mentions(self, record_id: str, before: int) -> Iterator[Place]:
         """Yield the entries before an offset that contain this uuid anywhere, nearest first."""
-        needle, end = f'"{identity}"'.encode(), before
-        while identity:
+        needle, end = f'"{record_id}"'.encode(), before
+        while record_id:
             found = self._data.rfind(needle, 0, end)
             if found < 0:
                 return

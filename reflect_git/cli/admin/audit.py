@@ -92,14 +92,14 @@ def _print_report(cli: CliContext, report: Report, store: Store) -> None:
             cli.print_text(printable(_format_policy(policy, switched)), _LEVEL_WIDTH + 2)
     counts = report.counts
     if "commits" in counts:
-        told = [plural(counts[name], word) for name, word in _COUNT_NOUNS.items()]
-        cli.print_text(f"{', '.join(told)} ({counts['signed']} signed)")
+        parts = [plural(counts[name], word) for name, word in _COUNT_NOUNS.items()]
+        cli.print_text(f"{', '.join(parts)} ({counts['signed']} signed)")
     cli.print_text(_format_summary(report))
 
 
 def _format_summary(report: Report) -> str:
     """Claim no more than was checked: what a policy let in, or could not be looked at, is not a person's word."""
-    needing, told, unchecked = report.counts["needing_decision"], len(report.findings), report.counts["unchecked"]
+    needing, parts, unchecked = report.counts["needing_decision"], len(report.findings), report.counts["unchecked"]
     rest = f"; {plural(unchecked, 'decision')} could not be checked" if unchecked else ""
     if needing:
         return f"{plural(needing, 'finding')} {'needs' if needing == 1 else 'need'} a decision{rest}"
@@ -107,10 +107,10 @@ def _format_summary(report: Report) -> str:
         return f"nothing to decide{rest}"
     roads = {rule["approved"]["by"]["road"] for rule in report.rules if rule["approved"]}
     policies = " or to a policy that a person set" if "unattended" in roads else ""
-    if not told:
+    if not parts:
         return f"everything traces to a person{policies}"
     word = "warning" if all(one.severity == WARNING and not one.accepted for one in report.findings) else "finding"
-    return f"{plural(told, word)}; everything else traces to a person{policies}"
+    return f"{plural(parts, word)}; everything else traces to a person{policies}"
 
 
 def _print_finding(cli: CliContext, one: Finding, file: str) -> None:
@@ -132,8 +132,8 @@ def _format_line_authors(file: dict[str, Any]) -> str:
     """Count the lines by author: `3 rules, 12 lines committed, 2 by Claude`."""
     words = {"commit": "committed", "claude": "by Claude", "you": "uncommitted, by you"}
     counts = [(kind, number) for kind, number in file["lines"].items() if kind in words]
-    told = [f"{number if at else plural(number, 'line')} {words[kind]}" for at, (kind, number) in enumerate(counts)]
-    return ", ".join([plural(file["learnings"], "rule"), *told])
+    parts = [f"{number if at else plural(number, 'line')} {words[kind]}" for at, (kind, number) in enumerate(counts)]
+    return ", ".join([plural(file["learnings"], "rule"), *parts])
 
 
 def _format_policy(policy: dict[str, Any], switched: Sequence[dict[str, Any]]) -> str:

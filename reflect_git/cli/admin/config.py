@@ -103,13 +103,13 @@ def _change_setting(
     store = cli.find_store() if dry_run else cli.open_store()
     old = _get_stored_values(store, setting)
     new = _compute_new_values(setting, old, given, unset, add)
-    told = _is_recorded(cli, store, setting, new)
+    is_recorded = _is_recorded(cli, store, setting, new)
     for value in _get_effective_values(setting, new) - (
-        _get_effective_values(setting, old) if told or new is None else set()
+        _get_effective_values(setting, old) if is_recorded or new is None else set()
     ):
         _require_person(cli, setting, value, dry_run)
     is_written = store is None or (store.config.get(setting.name.lower()) or None) == new
-    commit, changed = None, new != old or not told or not is_written
+    commit, changed = None, new != old or not is_recorded or not is_written
     if changed and not dry_run and store:
         commit = _write_setting(cli, store, setting, new)
     _print_change(cli, setting, old, new, commit, dry_run, changed)

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 @dry_run_option
 @json_option
 @click.pass_obj
-def purge_command(cli: CliContext, identity: str, pattern: str, dry_run: bool) -> None:
+def purge_command(cli: CliContext, record_id: str, pattern: str, dry_run: bool) -> None:
     """Delete a text from the store for good: records, history, backups, copies and logs.
 
     Rules that contain it are reverted first. You confirm by typing a phrase.
     """
-    if bool(identity) == bool(pattern):
+    if bool(record_id) == bool(pattern):
         raise ReflectError("give an id or --match REGEX", "see 'reflect-git purge --help'", "usage", EXIT_USAGE)
     store = cli.open_store(create=False)
     snapshot = cli.read_snapshot(store)
-    wish = purge.select_by_pattern(pattern) if pattern else purge.select_by_id(snapshot, identity)
+    wish = purge.select_by_pattern(pattern) if pattern else purge.select_by_id(snapshot, record_id)
     proposal = purge.plan_purge(store, cli.env, cli.read_snapshot, wish, get_cwd())
     if not cli.json:
         _print_proposal(cli, proposal, snapshot)
@@ -56,11 +56,11 @@ def purge_command(cli: CliContext, identity: str, pattern: str, dry_run: bool) -
 
 
 def _print_proposal(cli: CliContext, proposal: PurgePlan, snapshot: Snapshot) -> None:
-    for identity in proposal.found.records:
-        record = snapshot.by_id.get(identity, {})
+    for record_id in proposal.found.records:
+        record = snapshot.by_id.get(record_id, {})
         words = str(record.get("content") or record.get("text") or record.get("kind") or "")
         cli.print_line(
-            f"{click.style(identity, fg='yellow')}  {one_line(words, max(20, text_width() - len(identity) - 2))}"
+            f"{click.style(record_id, fg='yellow')}  {one_line(words, max(20, text_width() - len(record_id) - 2))}"
         )
     for learning in proposal.to_revert:
         cli.print_text(printable(f"reverted first: {learning['id']} in '{learning['target']['path']}'"))

@@ -170,11 +170,11 @@ def _print_preview(cli: CliContext, url: str, met: RemoteContents, with_signals:
             )
     for one in met.refused:
         cli.print_note(printable(f"would be refused: '{one.path}': {one.reason}"))
-    told = (
+    sentence = (
         "Use a private repository of your own: readers see your rules, and writers can offer you texts. "
         "The decision to use it is sent too. " + (_SIGNALS_SENT_NOTE if with_signals else _SIGNALS_STAY_NOTE)
     )
-    for line in candidate_view.wrap(told, candidate_view.text_width()):
+    for line in candidate_view.wrap(sentence, candidate_view.text_width()):
         cli.print_line(line)
 
 

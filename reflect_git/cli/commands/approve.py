@@ -57,15 +57,15 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def approve_command(
-    cli: CliContext, /, identity: str, joined: str, project: str | None, dry_run: bool, supersedes: tuple[str, ...],
+    cli: CliContext, /, record_id: str, joined: str, project: str | None, dry_run: bool, supersedes: tuple[str, ...],
     paths: tuple[str, ...], **given: str,
 ) -> None:  # fmt: skip
     """Approve a proposed rule: write it into an instruction file, in one commit with your name."""
-    queue = open_queue_with(cli, project, identity, writes=not dry_run)
+    queue = open_queue_with(cli, project, record_id, writes=not dry_run)
     others = tuple(queue.find_candidate(one.strip()) for one in joined.split(",") if one.strip())
     is_own = cli.is_at_terminal and not cli.no_input and not is_inside_client(cli.env)
     request = Request(
-        queue.find_candidate(identity),
+        queue.find_candidate(record_id),
         joined=others,
         supersedes=supersedes,
         paths=paths,
@@ -86,7 +86,7 @@ def approve_command(
 
 
 def _print_approval(
-    cli: CliContext, ctx: Context, proposal: Proposal, done: WriteResult, is_shown: bool, road: str
+    cli: CliContext, ctx: Context, proposal: Proposal, done: WriteResult, is_shown: bool, channel: str
 ) -> None:
     if cli.json:
         cli.print_json(asdict(done))
@@ -95,7 +95,7 @@ def _print_approval(
     cli.print_text(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
     if proposal.learning["scope"] == "project":
         print_commit_advice(cli, ctx, done.target)
-    cli.print_note(format_undo_hint(road, done.commit))
+    cli.print_note(format_undo_hint(channel, done.commit))
 
 
 def _find_channel(cli: CliContext, ctx: Context, candidate: Candidate, never: bool) -> tuple[str, str]:
@@ -118,7 +118,7 @@ def _find_channel(cli: CliContext, ctx: Context, candidate: Candidate, never: bo
 @dry_run_option
 @json_option
 @click.pass_obj
-def dismiss_command(cli: CliContext, identity: str, later: bool, never: bool, reason: str, dry_run: bool) -> None:
+def dismiss_command(cli: CliContext, record_id: str, later: bool, never: bool, reason: str, dry_run: bool) -> None:
     """Dismiss a proposed rule. It may return after 3 more sessions, unless you pass --never.
 
     For a broken rule: leave it as it is. You are asked again when 3 more sessions break it.
@@ -128,20 +128,22 @@ def dismiss_command(cli: CliContext, identity: str, later: bool, never: bool, re
     """
     if later and never:
         raise ReflectError("--later and --never do not go together", "give one of them", "usage", EXIT_USAGE)
-    if identity.upper().startswith("LRN"):
+    if record_id.upper().startswith("LRN"):
         from reflect_git.cli.review.broken_rules import leave_rule_unchanged  # few dismissals are about a rule
 
-        leave_rule_unchanged(cli, identity, later, never, dry_run)
+        leave_rule_unchanged(cli, record_id, later, never, dry_run)
         return
-    queue = open_queue_with(cli, None, identity)
-    candidate = queue.find_candidate(identity)
+    queue = open_queue_with(cli, None, record_id)
+    candidate = queue.find_candidate(record_id)
     decision = commit = None
-    road, answer = ("", "") if later else _find_channel(cli, queue, candidate, never)
+    channel, answer = ("", "") if later else _find_channel(cli, queue, candidate, never)
     if later and not dry_run:
         dismiss.mark_seen(queue.store, [candidate])
     elif not dry_run:
         mark_answer_used(answer, candidate.id)
-        decision, commit = dismiss.dismiss(queue.store, candidate, service.get_author(queue.store, road), never, reason)
+        decision, commit = dismiss.dismiss(
+            queue.store, candidate, service.get_author(queue.store, channel), never, reason
+        )
     if cli.json:
         cli.print_json({"decision": decision, "commit": commit})
         return
@@ -150,4 +152,4 @@ def dismiss_command(cli: CliContext, identity: str, later: bool, never: bool, re
     if decision:
         again = "" if never else "; it is asked once more after three further sessions"
         cli.print_note(f"commit {str(commit)[:10]}{again}")
-        cli.print_note(format_undo_hint(road, str(commit)))
+        cli.print_note(format_undo_hint(channel, str(commit)))

@@ -55,13 +55,13 @@ _RULE_PREFIX = "LRN"
 @json_option
 @click.pass_obj
 def candidates_command(
-    cli: CliContext, /, project: str | None, everything: bool, ask: bool, for_skill: bool, identity: str, text: str,
+    cli: CliContext, /, project: str | None, everything: bool, ask: bool, for_skill: bool, record_id: str, text: str,
     joined: str, supersedes: tuple[str, ...], **fields: str,
 ) -> None:  # fmt: skip
     """List proposed rules: groups of signals that say the same, with a proposed text."""
     if ask and for_skill:
         raise ReflectError("--ask and --for-skill do not go together", "give one of them", "usage", EXIT_USAGE)
-    if (identity and not ask) or (any((text, joined, supersedes, *fields.values())) and not identity):
+    if (record_id and not ask) or (any((text, joined, supersedes, *fields.values())) and not record_id):
         raise ReflectError(
             "--id belongs to --ask; --text, --with, --supersedes and the fields of an improvement to --id",
             "see --help", "usage", EXIT_USAGE,
@@ -69,10 +69,10 @@ def candidates_command(
     if for_skill:
         _print_for_skill(cli, project)
         return
-    if identity.upper().startswith(_RULE_PREFIX):
-        _print_rule_question(cli, project, identity, text, is_alone=not any((joined, supersedes, *fields.values())))
+    if record_id.upper().startswith(_RULE_PREFIX):
+        _print_rule_question(cli, project, record_id, text, is_alone=not any((joined, supersedes, *fields.values())))
         return
-    queue = open_queue_with(cli, project, identity) if identity else open_queue_if_any(cli, project, everything)
+    queue = open_queue_with(cli, project, record_id) if record_id else open_queue_if_any(cli, project, everything)
     if queue is None:
         if ask:
             cli.print_json({"questions": [], "needs_wording": [], "broken": []})
@@ -83,15 +83,18 @@ def candidates_command(
     if ask:
         from reflect_git.rules.client_questions import list_questions, list_unworded  # 30 ms that a list does without
 
-        if identity and (text or not queue.find_candidate(identity).needs_wording):
+        if record_id and (text or not queue.find_candidate(record_id).needs_wording):
             cli.print_json(
-                {"questions": [_build_question(queue, identity, text, joined, supersedes, fields)], "needs_wording": []}
+                {
+                    "questions": [_build_question(queue, record_id, text, joined, supersedes, fields)],
+                    "needs_wording": [],
+                }
             )
         else:
-            shown = [queue.find_candidate(identity)] if identity else gathered.strong
+            shown = [queue.find_candidate(record_id)] if record_id else gathered.strong
             asked: dict[str, Any] = {"questions": list_questions(queue, shown), "needs_wording": list_unworded(shown)}
             cli.print_json(
-                asked if identity else {**asked, "broken": [one.as_json() for one in find_broken_rules(queue)]}
+                asked if record_id else {**asked, "broken": [one.as_json() for one in find_broken_rules(queue)]}
             )
     elif cli.json:
         tried = with_backtests(queue, gathered.strong)
@@ -102,7 +105,7 @@ def candidates_command(
     queue.write_cache()
 
 
-def _print_rule_question(cli: CliContext, project: str | None, identity: str, text: str, is_alone: bool) -> None:
+def _print_rule_question(cli: CliContext, project: str | None, record_id: str, text: str, is_alone: bool) -> None:
     """Print the question that `edit` needs answered inside Claude Code.
 
     If the rule was broken again, also print the questions for `revert` and `dismiss`.
@@ -112,20 +115,20 @@ def _print_rule_question(cli: CliContext, project: str | None, identity: str, te
     from reflect_git.rules.write_change import require_not_refused
 
     queue = open_queue(cli, project, everything=True)
-    rule = amend.find_rule_to_amend(queue, identity)["id"]
+    rule = amend.find_rule_to_amend(queue, record_id)["id"]
     broken = next((one for one in find_broken_rules(queue) if one.rule["id"] == rule), None)
     if broken and not text and is_alone:
         cli.print_json({"questions": [store_broken_rule_question(queue, broken)]})
         return
     if not text or not is_alone:
         raise ReflectError("a rule in force is asked about in other words", "give --text alone", "usage", EXIT_USAGE)
-    wanted = amend.plan_amendment(queue, amend.find_rule_to_amend(queue, identity), amend.AmendRequest(text))
+    wanted = amend.plan_amendment(queue, amend.find_rule_to_amend(queue, record_id), amend.AmendRequest(text))
     require_not_refused(wanted.findings)
     cli.print_json({"questions": [store_amendment_question(queue, wanted)]})
 
 
 def _build_question(
-    queue: Queue, identity: str, text: str, joined: str, supersedes: Sequence[str], fields: Mapping[str, str]
+    queue: Queue, record_id: str, text: str, joined: str, supersedes: Sequence[str], fields: Mapping[str, str]
 ) -> dict[str, Any]:  # fmt: skip
     """Return the question for a candidate, with its number in the queue.
 
@@ -134,7 +137,7 @@ def _build_question(
     from reflect_git.rules.approve import find_rule_in_force
     from reflect_git.rules.client_questions import store_candidate_question
 
-    candidate = queue.find_candidate(identity)
+    candidate = queue.find_candidate(record_id)
     others = [queue.find_candidate(one.strip()) for one in joined.split(",") if one.strip()]
     strong = [each.id for each in queue.candidates.strong]
     place = (strong.index(candidate.id) + 1, len(strong)) if candidate.id in strong else (1, 1)

@@ -81,13 +81,13 @@ def _build_facts(
     # Words that the user is known to have said stand alone: what Claude says about them is kept apart.
     is_quoted = is_own and not typed
     said = f'the user said: "{quote}"' if quote else ""
-    told = [quote] if is_quoted else [part for part in (context, said) if part]
+    quotes = [quote] if is_quoted else [part for part in (context, said) if part]
     facts = {
         "type": kind,
         "content": text,
         "category": category,
         "tags": [_decode_text(os.fsencode(tag)) for tag in tags],
-        "context": _decode_text(os.fsencode("\n".join(told))),
+        "context": _decode_text(os.fsencode("\n".join(quotes))),
         "meta": {"note": _decode_text(os.fsencode(context))} if is_quoted and context else {},
         "session_id": session if session is not None else cli.env.get("CLAUDE_CODE_SESSION_ID", ""),
         "trust": trust,

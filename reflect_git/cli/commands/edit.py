@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def edit_command(
-    cli: CliContext, identity: str, text: str, to: str, reason: str, project: str | None, dry_run: bool
+    cli: CliContext, record_id: str, text: str, to: str, reason: str, project: str | None, dry_run: bool
 ) -> None:
     """Reword a rule, or move it to another file, in one commit.
 
     Without --text and --to, your editor opens.
     """
     ctx = open_context(cli, project, writes=not dry_run)
-    learning = amend.find_rule_to_amend(ctx, identity)
+    learning = amend.find_rule_to_amend(ctx, record_id)
     wanted = AmendRequest(text, to, reason) if text or to else _edit_in_editor(cli, ctx, learning, reason)
     confirm_edit(cli, ctx, amend.plan_amendment(ctx, learning, wanted), dry_run)
 
@@ -79,15 +79,15 @@ SECTIONS = {"apply": "Applied", "defer": "Deferred"}
 @json_option
 @click.pass_obj
 def improvements_command(
-    cli: CliContext, action: str | None, identity: str | None, project: str | None, dry_run: bool
+    cli: CliContext, action: str | None, record_id: str | None, project: str | None, dry_run: bool
 ) -> None:
     """List the improvements in .claude/improvements.md, or mark one as applied or deferred, in one commit."""
-    if action and not identity:
+    if action and not record_id:
         raise ReflectError("'ID' is missing", "list them with 'reflect-git improvements'", "usage", EXIT_USAGE)
-    if action and identity:
+    if action and record_id:
         ctx = open_context(cli, project)
         confirm_edit(
-            cli, ctx, amend.plan_section_move(ctx, amend.find_rule_to_amend(ctx, identity), SECTIONS[action]), dry_run
+            cli, ctx, amend.plan_section_move(ctx, amend.find_rule_to_amend(ctx, record_id), SECTIONS[action]), dry_run
         )
         return
     looked = open_queue_if_any(cli, project, everything=True)

@@ -96,7 +96,7 @@ def _show_rule(cli: CliContext, one: RuleEffect) -> None:
     from reflect_git.effect import table
 
     verdict = one.judged.verdict.verdict
-    identity = click.style(one.rule["id"], fg="yellow")
-    cli.print_line(f"{identity}  {click.style(table.verdict_text(one), fg=_COLOURS.get(verdict), bold=True)}")
+    record_id = click.style(one.rule["id"], fg="yellow")
+    cli.print_line(f"{record_id}  {click.style(table.verdict_text(one), fg=_COLOURS.get(verdict), bold=True)}")
     cli.print_line(f"    {table.counts_text(one)}")
     cli.print_line(f"    {one_line(one.rule['text'], _WIDTH - 4)}")

@@ -200,19 +200,19 @@ def unguard_command(cli: CliContext, name: str, reason: str, dry_run: bool) -> N
     ctx = open_context(cli, writes=not dry_run)
     state = guards.plan_unguard(ctx, name)
     decision = commit = None
-    road = ""
+    channel = ""
     if not dry_run:
         by = find_guard_author(cli, ctx, "removing a guard")
         decision, commit = guards.write_unguard(ctx, state, by, reason)
         refresh_guards(ctx.store, cli.env, cli.scan(ctx.store))
-        road = by["road"]
+        channel = by["road"]
     if cli.json:
         cli.print_json({"learning": state.rule["id"], "decision": decision, "commit": commit})
         return
     said = "would remove" if dry_run else "removed"
     cli.print_text(f"{said} the guard of {state.rule['id']}" + (f", commit {commit[:10]}" if commit else ""))
     if commit:
-        cli.print_note(format_undo_hint(road, commit))
+        cli.print_note(format_undo_hint(channel, commit))
 
 
 @click.command()
@@ -238,18 +238,18 @@ def guards_command(cli: CliContext) -> None:
 
 
 def _print_state(cli: CliContext, state: GuardState, counts: Firings) -> None:
-    identity, room = state.rule["id"], candidate_view.text_width()
+    record_id, room = state.rule["id"], candidate_view.text_width()
     figures = f"fired {counts.fired}, obeyed {counts.obeyed}, overridden {counts.overridden}"
     figures += f", last {format_when(counts.last)}" if counts.last else ""
     shown = f"{click.style(state.mode or 'off', bold=True)}  {figures}" if state.decision else "waiting"
-    cli.print_text(f"{click.style(identity, fg='yellow')}  {shown}")
+    cli.print_text(f"{click.style(record_id, fg='yellow')}  {shown}")
     cli.print_line(f"    {one_line(state.rule['text'], room - 4)}")
     if state.guard:
         cli.print_line(f"    {one_line(guards.describe_guard(state.guard.matcher, state.guard.instead), room - 4)}")
     if state.problem:
         cli.print_text(
             click.style(
-                f"    off: {printable(state.problem)}; guard it again: reflect-git guard {identity}", fg="yellow"
+                f"    off: {printable(state.problem)}; guard it again: reflect-git guard {record_id}", fg="yellow"
             )
         )
     if state.waiting:
@@ -258,7 +258,7 @@ def _print_state(cli: CliContext, state: GuardState, counts: Firings) -> None:
             f"{meta['mode']} on {state.waiting['machine']}: {guards.describe_guard(meta['matcher'], meta['instead'])}"
         )
         cli.print_line(f"    {one_line(said, room - 4)}")
-        cli.print_text(click.style(f"    accept it here: reflect-git guard {identity} --accept", fg="yellow"))
+        cli.print_text(click.style(f"    accept it here: reflect-git guard {record_id} --accept", fg="yellow"))
 
 
 def _build_state_json(state: GuardState, counts: Firings) -> dict[str, Any]:

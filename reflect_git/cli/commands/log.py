@@ -205,15 +205,15 @@ def _wrap_text(text: str, room: int) -> list[str]:
 def _format_target(entry: Entry, everywhere: Callable[[str], str], room: int) -> Iterator[str]:
     """Yield the rule or signal, the file and its version; on one line if it fits."""
     target = entry.get_trailer("Target")
-    identity = _format_rule_ids(entry) or (entry.short_subject if entry.quote else "")
+    record_id = _format_rule_ids(entry) or (entry.short_subject if entry.quote else "")
     version = f" v{entry.version}" if entry.version else ""
     place = entry.project_name or (entry.get_trailer("Project") or "").rpartition("/")[2]
     scope = f" in {place}" if place else " for all projects" if entry.is_global else ""
     others = len(entry.targets) - 1
     more = f" and {others} more" if others > 0 else ""
     into = f"→ {everywhere(target) if entry.is_global else target}{version}{scope}{more}" if target else ""
-    together = f"{identity} {into}".strip()
-    yield from [together] if display_width(together) <= room else [identity, into]
+    together = f"{record_id} {into}".strip()
+    yield from [together] if display_width(together) <= room else [record_id, into]
 
 
 def _format_rule_ids(entry: Entry) -> str:
@@ -251,8 +251,8 @@ def _format_guard(made: Decision) -> str:
 def _format_author(entry: Entry) -> str:
     from reflect_git.cli.output.history_view import CHANNELS, format_when
 
-    road = CHANNELS.get(entry.channel or "", "")
-    person = " ".join(filter(None, (entry.person, road)))
+    channel = CHANNELS.get(entry.channel or "", "")
+    person = " ".join(filter(None, (entry.person, channel)))
     return ", ".join(filter(None, (format_when(entry.time), person, entry.get_trailer("Machine"))))
 
 

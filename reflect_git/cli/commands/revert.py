@@ -152,8 +152,8 @@ def _print_backups(cli: CliContext) -> None:
         cli.print_line(f"{click.style(one.name, fg='yellow')}  {format_age(one.time)} ago")
         for path, size in one.files:
             shown = f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
-            told = "there was no such file" if size is None else plural(size, "byte")
-            cli.print_line(f"    {printable(shown)}, {told}")
+            size_text = "there was no such file" if size is None else plural(size, "byte")
+            cli.print_line(f"    {printable(shown)}, {size_text}")
 
 
 def _print_preview(cli: CliContext, ctx: Context, restoring: RestorePlan, dry_run: bool) -> None:

@@ -311,9 +311,9 @@ def _print_end(
     if cursor.answers:
         cli.print_text(", ".join(f"{count} {said}" for count, said in counts if count))
     for path in screen.changed_files:
-        told = project_commits.get_commit_advice(screen.queue, path, cli.env, get_cwd())
-        if told:
-            cli.print_text(printable(told))
+        advice = project_commits.get_commit_advice(screen.queue, path, cli.env, get_cwd())
+        if advice:
+            cli.print_text(printable(advice))
     # Ignoring a change or keeping a rule is not a decision that 'undo' could take back.
     if any(said not in (drift.IGNORED, drift.KEPT_IN_FORCE) for said in answers) or any(
         map(cursor.count_outcome, (APPROVED, DISMISSED, DISMISSED_FOR_GOOD))

@@ -124,9 +124,11 @@ def _find_absent(store: Store, scan: Scan, place: project_files.Place) -> Mappin
         return {}
     from reflect_git.rules import arrivals, dismiss  # what is one machine's own is where it was approved for
 
-    noes = {identity: made["id"] for identity, made in dismiss.find_declines(scan.history, store.machine).items()}
+    declines = {identity: made["id"] for identity, made in dismiss.find_declines(scan.history, store.machine).items()}
     found = arrivals.find_absent_rules(arrivals.ArrivalContext(store, place, scan))
-    return {one: (why, [said.format(noes.get(one, "")) for said in _ABSENT_NOTES[why]]) for one, why in found.items()}
+    return {
+        one: (why, [said.format(declines.get(one, "")) for said in _ABSENT_NOTES[why]]) for one, why in found.items()
+    }
 
 
 def _describe_parts(store: Store, scan: Scan, found: list[RuleInForce]) -> dict[str, dict[str, Any]]:
@@ -205,8 +207,8 @@ def _print_changes(cli: CliContext, said: str, found: list[RuleChange]) -> None:
         ])  # fmt: skip
         return
     counts = Counter(how for how, _, _ in found)
-    told = ", ".join(f"{counts[how]} {how}" for how in _COLOURS if counts[how]) or "nothing changed"
-    cli.print_text(printable(f"since {said}: {told}"))
+    summary = ", ".join(f"{counts[how]} {how}" for how in _COLOURS if counts[how]) or "nothing changed"
+    cli.print_text(printable(f"since {said}: {summary}"))
     for how, then, now in found:
         cli.print_line()
         _print_change(cli, how, then, now)

@@ -74,7 +74,7 @@ def show_command(cli: CliContext, name: str) -> None:
 def _find_record(cli: CliContext, store: Store, name: str) -> ShowResult:
     excerpt = cli.open_lookup(store)
     try:
-        identity = name if is_id(name) and excerpt.has_id(name) else api.find_id(excerpt.list_ids(), name)
+        record_id = name if is_id(name) and excerpt.has_id(name) else api.find_id(excerpt.list_ids(), name)
     except ReflectError as error:
         if error.code != "unknown-id" or not re.fullmatch("[0-9a-f]{4,40}", name):
             raise
@@ -82,7 +82,7 @@ def _find_record(cli: CliContext, store: Store, name: str) -> ShowResult:
         if sha is None:
             raise ReflectError(error.message, "list commits with 'reflect-git log'", error.code) from None
         return _load_commit(excerpt, _read_commit(store, sha))
-    return _load_record(cli, store, excerpt, identity)
+    return _load_record(cli, store, excerpt, record_id)
 
 
 def _load_commit(excerpt: RecordLookup, commit: CommitDetails) -> ShowResult:
@@ -91,18 +91,18 @@ def _load_commit(excerpt: RecordLookup, commit: CommitDetails) -> ShowResult:
     return ShowResult(None, commit, [known[one] for one in named if one in known])
 
 
-def _load_record(cli: CliContext, store: Store, excerpt: RecordLookup, identity: str) -> ShowResult:
-    story = stories.load_rule_history(store, excerpt, identity) if identity.startswith("LRN-") else None
-    sha = story.commit if story else stories.find_adding_commit(store, identity)
+def _load_record(cli: CliContext, store: Store, excerpt: RecordLookup, record_id: str) -> ShowResult:
+    story = stories.load_rule_history(store, excerpt, record_id) if record_id.startswith("LRN-") else None
+    sha = story.commit if story else stories.find_adding_commit(store, record_id)
     commit = _read_commit(store, sha) if sha else None
     if story:
         return ShowResult(story.learning, commit, list(story.decisions), story)
-    if identity.startswith("SIG-"):  # its status and its confidence hang on all that was ever said
+    if record_id.startswith("SIG-"):  # its status and its confidence hang on all that was ever said
         scan = cli.scan(store)
-        (record,) = scan.get_signals([scan.columns["id"].index(identity)])
-        return ShowResult(record, commit, stories.load_decisions_about(excerpt, identity))
-    decisions = [] if identity.startswith("EXP-") else stories.load_decisions_about(excerpt, identity)
-    return ShowResult(excerpt.find_mentions(identity)[identity], commit, decisions)
+        (record,) = scan.get_signals([scan.columns["id"].index(record_id)])
+        return ShowResult(record, commit, stories.load_decisions_about(excerpt, record_id))
+    decisions = [] if record_id.startswith("EXP-") else stories.load_decisions_about(excerpt, record_id)
+    return ShowResult(excerpt.find_mentions(record_id)[record_id], commit, decisions)
 
 
 def _read_commit(store: Store, sha: str) -> CommitDetails:

@@ -115,9 +115,9 @@ def _print_signals(cli: CliContext, found: Sequence[Signal]) -> None:
 
 
 def _color_head(head: str, signal: Signal) -> str:
-    identity, _, rest = head.partition(" ")
+    record_id, _, rest = head.partition(" ")
     colored = rest.replace(signal["type"], click.style(signal["type"], fg="cyan"), 1)
-    return f"{click.style(identity, fg='yellow')} {colored}"
+    return f"{click.style(record_id, fg='yellow')} {colored}"
 
 
 def _format_notes(signal: Signal) -> str:

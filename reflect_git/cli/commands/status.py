@@ -179,9 +179,9 @@ def _add_drift(report: StatusReport, store: Store, env: Mapping[str, str], scan:
     from reflect_git.rules.drift import drift
 
     here = project_files.find_place(store, env, _get_cwd())
-    noes = dismiss.find_declines(scan.history, store.machine)
+    declines = dismiss.find_declines(scan.history, store.machine)
     report.rules_here = sum(
-        here.is_in_scope(one) and one["id"] not in noes for one in scan.history.get_rules_in_force()
+        here.is_in_scope(one) and one["id"] not in declines for one in scan.history.get_rules_in_force()
     )
     found = drift.find_drift(store, env, here, scan.history, _DRIFT_SECONDS)
     report.removed = len(restore.list_removals(store, scan.history))

@@ -67,43 +67,43 @@ def _parse_position(name: str) -> tuple[str, int]:
 
 
 def _explain_line(cli: CliContext, store: Store, excerpt: RecordLookup, page: InstructionFile, number: int) -> None:
-    spot = page.entry_at(number)
-    story = stories.load_rule_history(store, excerpt, spot.id) if spot else None
-    if spot and story:
+    entry = page.entry_at(number)
+    story = stories.load_rule_history(store, excerpt, entry.id) if entry else None
+    if entry and story:
         if cli.json:
-            cli.print_json([_build_rule_json(page, spot, story)])
+            cli.print_json([_build_rule_json(page, entry, story)])
         else:
-            _print_history(cli, page, spot, story, number)
+            _print_history(cli, page, entry, story, number)
         return
-    author, gone = _find_line_author(cli, store, page, spot, number), PurgeMarks(store)
+    author, gone = _find_line_author(cli, store, page, entry, number), PurgeMarks(store)
     if cli.json:
-        cli.print_json([_build_author_json(page, author, [number], spot, gone)])
+        cli.print_json([_build_author_json(page, author, [number], entry, gone)])
         return
     where = f"{page.label}:{number}"
     cli.print_line(f"{click.style(where, fg='cyan')}  {printable(page.lines[number - 1].strip())}".rstrip())
-    for name, text in _format_author_fields(author, spot, gone):
+    for name, text in _format_author_fields(author, entry, gone):
         _print_field(cli, name, text)
 
 
 def _find_line_author(
-    cli: CliContext, store: Store, page: InstructionFile, spot: EntryLines | None, number: int
+    cli: CliContext, store: Store, page: InstructionFile, entry: EntryLines | None, number: int
 ) -> Author | None:
     """Return who wrote a line that belongs to no rule of ours; None for a blank line or an unknown author."""
-    if spot is None:
+    if entry is None:
         return spots.find_authors(store, cli.env, page).get(number)
-    return spots.find_entry_author(store, cli.env, page, spot)
+    return spots.find_entry_author(store, cli.env, page, entry)
 
 
-def _print_history(cli: CliContext, page: InstructionFile, spot: EntryLines, story: RuleHistory, number: int) -> None:
+def _print_history(cli: CliContext, page: InstructionFile, entry: EntryLines, story: RuleHistory, number: int) -> None:
     where = f"{page.label}:{number}"
-    identity = click.style(spot.id, fg="yellow")
-    cli.print_line(f"{click.style(where, fg='cyan')}  {identity}  {history_view.format_state(story)}")
+    record_id = click.style(entry.id, fg="yellow")
+    cli.print_line(f"{click.style(where, fg='cyan')}  {record_id}  {history_view.format_state(story)}")
     cli.print_line()
     for line in candidate_view.format_text(story.learning["text"]):
         cli.print_line(line)
     cli.print_line()
-    if _is_reworded(spot, story):
-        _print_field(cli, "reads now", f'"{spot.text}"')
+    if _is_reworded(entry, story):
+        _print_field(cli, "reads now", f'"{entry.text}"')
     for name, text in history_view.format_history(story):
         _print_field(cli, name, text)
     _print_field(cli, "commit", story.commit[:10])
@@ -114,7 +114,7 @@ def _print_field(cli: CliContext, name: str, text: str) -> None:
         cli.print_line(line)
 
 
-def _is_reworded(spot: EntryLines, story: RuleHistory) -> bool:
+def _is_reworded(entry: EntryLines, story: RuleHistory) -> bool:
     """Return whether the file's wording differs from the approved one.
 
     For an improvement, the heading is not enough to tell.
@@ -122,34 +122,36 @@ def _is_reworded(spot: EntryLines, story: RuleHistory) -> bool:
     from reflect_git.targets.safe_text import is_same_text
 
     is_plain = story.learning["target"]["kind"] != "improvements"
-    return is_plain and bool(spot.text) and not is_same_text(spot.text, story.learning["text"])
+    return is_plain and bool(entry.text) and not is_same_text(entry.text, story.learning["text"])
 
 
 def _explain_file(cli: CliContext, store: Store, excerpt: RecordLookup, page: InstructionFile) -> None:
     known = stories.load_rule_histories(excerpt, [spot.id for spot in page.entries], store.machine)
-    told = {spot: known[spot.id] for spot in page.entries if spot.id in known}
+    described = {spot: known[spot.id] for spot in page.entries if spot.id in known}
     strange = [spot for spot in page.entries if spot.id not in known]
     rest, gone = spots.find_authors(store, cli.env, page), PurgeMarks(store)
-    brought = {spot: spots.find_entry_author(store, cli.env, page, spot) for spot in strange}
+    authors = {spot: spots.find_entry_author(store, cli.env, page, spot) for spot in strange}
     if cli.json:
-        cli.print_json(_build_file_json(page, told, brought, rest, gone))
+        cli.print_json(_build_file_json(page, described, authors, rest, gone))
         return
-    for spot, story in told.items():
-        for line in _format_rule(spot, story):
+    for entry, story in described.items():
+        for line in _format_rule(entry, story):
             cli.print_line(line)
         cli.print_line()
-    for spot in strange:
-        whose = "purged, but still here" if gone.is_purged(spot.id) else _FOREIGN_NOTES[_get_author_kind(brought[spot])]
-        cli.print_line(f"{_format_line_range(spot)}  {click.style(spot.id, fg='yellow')}  {whose}")
-        for line in candidate_view.format_text(spot.text):
+    for entry in strange:
+        whose = (
+            "purged, but still here" if gone.is_purged(entry.id) else _FOREIGN_NOTES[_get_author_kind(authors[entry])]
+        )
+        cli.print_line(f"{_format_line_range(entry)}  {click.style(entry.id, fg='yellow')}  {whose}")
+        for line in candidate_view.format_text(entry.text):
             cli.print_line(line)
         cli.print_line()
     for line in _format_other_authors(page, rest):
         cli.print_line(line)
 
 
-def _format_rule(spot: EntryLines, story: RuleHistory) -> Iterator[str]:
-    yield f"{_format_line_range(spot)}  {click.style(spot.id, fg='yellow')}  {history_view.format_state(story)}"
+def _format_rule(entry: EntryLines, story: RuleHistory) -> Iterator[str]:
+    yield f"{_format_line_range(entry)}  {click.style(entry.id, fg='yellow')}  {history_view.format_state(story)}"
     yield from candidate_view.format_text(story.learning["text"])
     facts = f"approved {history_view.format_approval(story)}"
     facts += f"; said again {plural(story.repeats.times, 'time')} since" if story.repeats.times else ""
@@ -157,9 +159,9 @@ def _format_rule(spot: EntryLines, story: RuleHistory) -> Iterator[str]:
         yield f"    {line}"
 
 
-def _format_line_range(spot: EntryLines) -> str:
+def _format_line_range(entry: EntryLines) -> str:
     """Format the line numbers of an entry, without the comment line that has its id."""
-    return f"line {spot.end}" if spot.end == spot.start + 1 else f"lines {spot.start + 1}-{spot.end}"
+    return f"line {entry.end}" if entry.end == entry.start + 1 else f"lines {entry.start + 1}-{entry.end}"
 
 
 def _format_other_authors(page: InstructionFile, rest: dict[int, Author]) -> Iterator[str]:
@@ -168,9 +170,9 @@ def _format_other_authors(page: InstructionFile, rest: dict[int, Author]) -> Ite
     for author in rest.values():
         counts[_format_author(author)] = counts.get(_format_author(author), 0) + 1
     names = sorted(counts, key=lambda name: (-counts[name], name))
-    told = "; ".join(f"{plural(counts[name], 'line')} {name}" for name in names) or "nothing"
+    described = "; ".join(f"{plural(counts[name], 'line')} {name}" for name in names) or "nothing"
     part = "the rest of " if page.entries else ""
-    yield from candidate_view.wrap(printable(f"{part}{page.label}: {told}"), candidate_view.text_width())
+    yield from candidate_view.wrap(printable(f"{part}{page.label}: {described}"), candidate_view.text_width())
 
 
 def _format_author(author: Author) -> str:
@@ -183,17 +185,17 @@ def _format_author(author: Author) -> str:
 
 
 def _format_author_fields(
-    author: Author | None, spot: EntryLines | None, gone: PurgeMarks
+    author: Author | None, entry: EntryLines | None, gone: PurgeMarks
 ) -> Iterator[tuple[str, str]]:
-    if spot is not None and gone.is_purged(spot.id):
-        yield "purged", f"'{spot.id}' was purged from the history, but is still in this file"
+    if entry is not None and gone.is_purged(entry.id):
+        yield "purged", f"'{entry.id}' was purged from the history, but is still in this file"
         yield "to do", "delete the line with the id, and the text below it"
-    elif spot is not None and author is not None and author.kind == spots.COMMIT:
-        yield "written by", f"a colleague with reflect-git; '{spot.id}' is not in this store"
-    elif spot is not None:
-        yield "approved by", f"nobody: '{spot.id}' is neither in this store nor in a commit of the project"
+    elif entry is not None and author is not None and author.kind == spots.COMMIT:
+        yield "written by", f"a colleague with reflect-git; '{entry.id}' is not in this store"
+    elif entry is not None:
+        yield "approved by", f"nobody: '{entry.id}' is neither in this store nor in a commit of the project"
     if author is None:
-        yield "", "" if spot else "a blank line"
+        yield "", "" if entry else "a blank line"
     elif author.kind == spots.COMMIT:
         yield "committed by", f"{author.name}, {format_when(author.time)}"
         yield "commit", f"{author.commit[:10]} {author.subject}"
@@ -215,34 +217,38 @@ def _get_author_kind(author: Author | None) -> str:
     return "colleague" if author.kind == spots.COMMIT else author.kind
 
 
-def _build_rule_json(page: InstructionFile, spot: EntryLines, story: RuleHistory) -> dict[str, Any]:
+def _build_rule_json(page: InstructionFile, entry: EntryLines, story: RuleHistory) -> dict[str, Any]:
     return {
-        "file": page.path, "lines": [*range(spot.start + 1, spot.end + 1)], "text": spot.text,
+        "file": page.path, "lines": [*range(entry.start + 1, entry.end + 1)], "text": entry.text,
         "author": {"kind": spots.LEARNING}, "story": story.as_json(),
     }  # fmt: skip
 
 
 def _build_author_json(
-    page: InstructionFile, author: Author | None, numbers: list[int], spot: EntryLines | None, gone: PurgeMarks
+    page: InstructionFile, author: Author | None, numbers: list[int], entry: EntryLines | None, gone: PurgeMarks
 ) -> dict[str, Any]:  # fmt: skip
-    told = author.as_json() if author else {"kind": "nobody"}
-    if spot:
-        told = {**told, "kind": "purged" if gone.is_purged(spot.id) else _get_author_kind(author), "id": spot.id}
-    text = spot.text if spot else "\n".join(page.lines[number - 1].rstrip("\r\n") for number in numbers)
-    return {"file": page.path, "lines": numbers, "text": text, "author": told, "story": None}
+    described = author.as_json() if author else {"kind": "nobody"}
+    if entry:
+        described = {
+            **described,
+            "kind": "purged" if gone.is_purged(entry.id) else _get_author_kind(author),
+            "id": entry.id,
+        }
+    text = entry.text if entry else "\n".join(page.lines[number - 1].rstrip("\r\n") for number in numbers)
+    return {"file": page.path, "lines": numbers, "text": text, "author": described, "story": None}
 
 
 def _build_file_json(
     page: InstructionFile,
-    told: dict[EntryLines, RuleHistory],
+    described: dict[EntryLines, RuleHistory],
     strange: dict[EntryLines, Author | None],
     rest: dict[int, Author],
     gone: PurgeMarks,
 ) -> list[dict[str, Any]]:
     """Return our rules, then entries of others, then the remaining lines by author."""
-    found = [_build_rule_json(page, spot, story) for spot, story in told.items()]
-    for spot, author in strange.items():
-        found.append(_build_author_json(page, author, [*range(spot.start + 1, spot.end + 1)], spot, gone))
+    found = [_build_rule_json(page, spot, story) for spot, story in described.items()]
+    for entry, author in strange.items():
+        found.append(_build_author_json(page, author, [*range(entry.start + 1, entry.end + 1)], entry, gone))
     by_author = sorted(rest.items(), key=lambda item: str(item[1]))
     for author, group in groupby(by_author, key=lambda item: item[1]):
         found.append(_build_author_json(page, author, [number for number, _ in group], None, gone))

@@ -85,7 +85,7 @@ def format_brief(candidate: Candidate) -> str:
 def format_facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iterator[str]:
     """Yield the origin of a candidate and similar rules, except those that a finding names."""
     findings = list(findings)
-    told = "\n".join(found.message for found in findings)
+    messages = "\n".join(found.message for found in findings)
     own = candidate.trust in _USER_TRUST
     yield from format_field("you said" if own else "it says", f'"{candidate.quote}"')
     yield from format_field("confidence", _format_confidence(candidate))
@@ -98,7 +98,7 @@ def format_facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iter
     for name, entries in (("similar", candidate.similar), ("contradicts", candidate.conflicts_with)):
         for entry in entries:
             where = entry.get("id") or entry.get("where")
-            if f"'{where}'" not in told:
+            if f"'{where}'" not in messages:
                 yield from format_field(name, f"{where}: {entry['text']}")
 
 

@@ -139,11 +139,11 @@ def _format_count(count: Count) -> str:
 
 
 def _format_sessions(story: RuleHistory) -> str:
-    told = [f"{plural(story.sessions_loaded, 'session')} loaded it"] if story.sessions_loaded else []
+    parts = [f"{plural(story.sessions_loaded, 'session')} loaded it"] if story.sessions_loaded else []
     for count, words in ((story.hits_before, "before it was approved"), (story.hits_after, "since")):
         if count.times:
-            told.append(f"its matcher applied {plural(count.times, 'time')} {words}, last {format_when(count.last)}")
-    return "; ".join(told)
+            parts.append(f"its matcher applied {plural(count.times, 'time')} {words}, last {format_when(count.last)}")
+    return "; ".join(parts)
 
 
 def format_commands(story: RuleHistory) -> Iterator[Line]:

@@ -181,18 +181,18 @@ def _find_channel(cli: CliContext, ctx: Context, one: BrokenRule) -> tuple[str, 
     )
 
 
-def leave_rule_unchanged(cli: CliContext, identity: str, later: bool, never: bool, dry_run: bool) -> None:
+def leave_rule_unchanged(cli: CliContext, record_id: str, later: bool, never: bool, dry_run: bool) -> None:
     """Carry out `dismiss LRN`: the rule stays as it is."""
     if never:
-        hint = f"to retire the rule: reflect-git revert {identity}"
+        hint = f"to retire the rule: reflect-git revert {record_id}"
         raise ReflectError("--never is for proposed rules, not for approved ones", hint, "usage", EXIT_USAGE)
     queue = open_queue(cli, None, everything=True)
-    one = broken_rules.get_broken_rule(queue, identity)
+    one = broken_rules.get_broken_rule(queue, record_id)
     decisions: list[str] = []
     commit = None
-    road, answer = ("", "") if later else _find_channel(cli, queue, one)
+    channel, answer = ("", "") if later else _find_channel(cli, queue, one)
     if not later and not dry_run:
-        by = service.get_author(queue.store, road)
+        by = service.get_author(queue.store, channel)
         decisions, commit = broken_rules.leave_unchanged(queue, one, by, mark_answer_used(answer, one.rule["id"]))
     if cli.json:
         cli.print_json({"decision": decisions[0] if decisions else None, "decisions": decisions, "commit": commit})
@@ -201,4 +201,4 @@ def leave_rule_unchanged(cli: CliContext, identity: str, later: bool, never: boo
     cli.print_text(f"{one.rule['id']} skipped" if later else f"{would} {one.rule['id']} unchanged")
     if commit:
         cli.print_note(f"commit {commit[:10]}; asked again when 3 more sessions break it")
-        cli.print_note(format_undo_hint(road, commit))
+        cli.print_note(format_undo_hint(channel, commit))

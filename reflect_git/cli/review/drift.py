@@ -181,8 +181,8 @@ def format_notes(place: Place, found: Drift) -> Iterator[str]:
         ones = [one for one in found.branch_differences if one.found.kind == kind]
         files = ", ".join(dict.fromkeys(place.label(one.file.path) for one in ones))
         if ones:
-            told = f"{plural(len(ones), 'rule')} {words} on this branch"
-            yield printable(f"{told} ({files}); nothing to do")
+            summary = f"{plural(len(ones), 'rule')} {words} on this branch"
+            yield printable(f"{summary} ({files}); nothing to do")
     if found.foreign_count:
         yield f"{plural(found.foreign_count, 'entry', 'entries')} from another store: left alone"
 

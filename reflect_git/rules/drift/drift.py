@@ -112,8 +112,8 @@ def find_drift(
             # Otherwise it was reverted on another machine and is removed here later.
             elif not written.has_written(one.id, page.target):
                 found.append(Difference(learning, page, one._replace(kind=RETURNED)))
-    told = load_ignored(store)
-    judged = _find_authors(store, env, place, history, [one for one in found if one.key not in told], seconds)
+    ignored = load_ignored(store)
+    judged = _find_authors(store, env, place, history, [one for one in found if one.key not in ignored], seconds)
     asked = sorted((one for one in judged if one.author != BRANCH), key=lambda one: one.author != CLAUDE)
     elsewhere = tuple(one for one in judged if one.author == BRANCH)
     return Drift(tuple(asked), elsewhere, foreign, tuple(troubles), pages)
@@ -156,18 +156,18 @@ class _WrittenRules:
             found.setdefault((folder.rpartition("-")[2], name), []).append(data.partition(b"\n\n")[2])
         return found
 
-    def has_written(self, identity: str, target: Target) -> bool:
-        return any(self._find_snapshots(identity, target))
+    def has_written(self, record_id: str, target: Target) -> bool:
+        return any(self._find_snapshots(record_id, target))
 
-    def get_texts(self, identity: str, target: Target) -> list[str]:
+    def get_texts(self, record_id: str, target: Target) -> list[str]:
         """Return the rule as we last wrote it into this file, for each key of the project."""
-        return [parse_entries(target.kind, data).get(identity, "") for data in self._find_snapshots(identity, target)]
+        return [parse_entries(target.kind, data).get(record_id, "") for data in self._find_snapshots(record_id, target)]
 
-    def _find_snapshots(self, identity: str, target: Target) -> Iterator[bytes]:
+    def _find_snapshots(self, record_id: str, target: Target) -> Iterator[bytes]:
         folders = [GLOBAL_FOLDER] if target.is_global else map(get_folder_suffix, self._place.keys)
         for folder in folders:
             for data in self._snapshots.get((folder, target.path), ()):
-                if identity.encode() in _ID.findall(data):
+                if record_id.encode() in _ID.findall(data):
                     yield data
 
 

@@ -48,14 +48,19 @@ class Passage(NamedTuple):
 
 
 def find_passages(
-    store: Store, env: Mapping[str, str], place: Place, pages: Sequence[TargetFile], told: Iterable[str], seconds: float
+    store: Store,
+    env: Mapping[str, str],
+    place: Place,
+    pages: Sequence[TargetFile],
+    known_texts: Iterable[str],
+    seconds: float,
 ) -> list[Passage]:
     """Find what Claude wrote in this project since the store exists, oldest first."""
     read = {page.path: page for page in pages if page.data and page.target.form != "improvements"}
     since = store.get_setting("reflect.born")
     if not read or not place.root:
         return []
-    known = set(told)
+    known = set(known_texts)
     found = list(_build_passages(read, find_edit_calls(store, env, place, read, since, seconds)))
     return [one for one in reversed(found) if one.key not in known]
 
@@ -279,10 +284,10 @@ def blame_lines(store: Store, page: InstructionFile) -> dict[int, BlameLine]:
     from reflect_git.platform.project_git import blame
 
     top = top_of(os.path.dirname(page.path))
-    told = blame(store.git.program, top, page.path) if top else []
-    old, new = [line.text.rstrip() for line in told], [line.rstrip() for line in page.lines]
-    pairs = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks() if told else ()
-    return {pair.b + step: told[pair.a + step] for pair in pairs for step in range(pair.size)}
+    known_texts = blame(store.git.program, top, page.path) if top else []
+    old, new = [line.text.rstrip() for line in known_texts], [line.rstrip() for line in page.lines]
+    pairs = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks() if known_texts else ()
+    return {pair.b + step: known_texts[pair.a + step] for pair in pairs for step in range(pair.size)}
 
 
 def find_claude_lines(
@@ -321,12 +326,12 @@ def find_claude_lines(
     return found
 
 
-def find_entry_author(store: Store, env: Mapping[str, str], page: InstructionFile, spot: EntryLines) -> Author | None:
+def find_entry_author(store: Store, env: Mapping[str, str], page: InstructionFile, entry: EntryLines) -> Author | None:
     """Return who added an entry that this store does not know: a project commit that has all of it, or Claude.
 
     Claude stays the author if its text was committed later, or in this work tree. Return None if neither did.
     """
-    own = [number for number in range(spot.start, spot.end) if not is_blank(page.lines[number])]
+    own = [number for number in range(entry.start, entry.end) if not is_blank(page.lines[number])]
     blamed = blame_lines(store, page)
     found = find_claude_lines(store, env, page, own).values()
     written = next((one for one in found if not one.is_probable), next(iter(found), None))

@@ -56,15 +56,15 @@ def _build_restore_plan(ctx: Context, one: Difference) -> Plan:
     return whole
 
 
-def _count_entries(page: TargetFile, identity: str) -> int:
+def _count_entries(page: TargetFile, record_id: str) -> int:
     """Count how often the entry is in the file, with or without its text."""
     if page.target.form == "improvements":
-        return sum(found.id == identity for found in improvements.find_proposals(page.data))
+        return sum(found.id == record_id for found in improvements.find_proposals(page.data))
     if page.target.form == "rules":
         live_rule = rules_file.parse(page.data or b"")
-        return int(bool(live_rule and live_rule.id == identity))
+        return int(bool(live_rule and live_rule.id == record_id))
     block = target_page.find_block(page.data)
-    return sum(entry.id == identity for entry in block.entries) if block else 0
+    return sum(entry.id == record_id for entry in block.entries) if block else 0
 
 
 def _with_agents_import(page: TargetFile) -> Target:

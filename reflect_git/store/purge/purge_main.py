@@ -56,42 +56,42 @@ class PurgePreview:
 
 
 def preview_purge(
-    store: Store, sought: TextSearch, ids: Collection[str], about: Mapping[str, Collection[str]] = _NO_RECORDS
+    store: Store, search: TextSearch, ids: Collection[str], about: Mapping[str, Collection[str]] = _NO_RECORDS
 ) -> PurgePreview:
     """Find everything that contains the text, and these records in any case. Changes nothing.
 
     `about` maps a learning to the records that are removed with it.
     """
-    spoiled = purge_search.find_objects(store, PurgeSet((), sought))
+    affected = purge_search.find_objects(store, PurgeSet((), search))
     commits = commit_log.read(store)
-    ids, found = _add_related_records(commits, ids, spoiled, about)
+    ids, found = _add_related_records(commits, ids, affected, about)
     for ref in store.git.refs(INBOX):
         for path, blob in store.git.tree(ref).items():
-            if get_record_id(path) and (get_record_id(path) in ids or blob in spoiled):
+            if get_record_id(path) and (get_record_id(path) in ids or blob in affected):
                 found.setdefault(get_record_id(path), set()).add(blob)
     for name in pending.list_pending(store):
         data = files.read_if_exists(store.private_path("pending", name), _MAX_BYTES) or b""
-        if name[:-5] in ids or sought.matches_bytes(data):
+        if name[:-5] in ids or search.matches_bytes(data):
             found.setdefault(name[:-5], set())
-    mirrors = _find_named_snapshots(commits, sought)
+    mirrors = _find_named_snapshots(commits, search)
     blobs = {blob for listed in found.values() for blob in listed if blob.strip("0")}
     # The rewrite drops these paths; their marks remove the same bytes on other machines.
     changes = [change for one in commits for change in one.changes if change.path in mirrors]
     blobs |= {change.new for change in changes if change.new.strip("0")}
     return PurgePreview(
-        tuple(sorted(found)), tuple(sorted(blobs | _find_blobs(commits, spoiled))), _find_backups(store, spoiled),
-        tuple(_find_other_files(store, sought)), mirrors, frozenset(spoiled | blobs), tuple(commits),
+        tuple(sorted(found)), tuple(sorted(blobs | _find_blobs(commits, affected))), _find_backups(store, affected),
+        tuple(_find_other_files(store, search)), mirrors, frozenset(affected | blobs), tuple(commits),
     )  # fmt: skip
 
 
 def _add_related_records(
-    commits: Collection[Commit], ids: Collection[str], spoiled: Collection[str], about: Mapping[str, Collection[str]]
+    commits: Collection[Commit], ids: Collection[str], affected: Collection[str], about: Mapping[str, Collection[str]]
 ) -> tuple[set[str], dict[str, set[str]]]:
     """Add everything about a purged learning, and the learning of a purged decision, whose state would be unknown."""
     subjects = {one: learning for learning, listed in about.items() for one in listed}
     wanted = set(ids)
     while True:
-        found = _find_on_main(commits, wanted, spoiled)
+        found = _find_on_main(commits, wanted, affected)
         learned = {subjects.get(one, one) for one in found}
         more = learned | {one for learning in learned for one in about.get(learning, ())}
         if more <= wanted:
@@ -99,40 +99,40 @@ def _add_related_records(
         wanted |= more
 
 
-def _find_on_main(commits: Collection[Commit], ids: Collection[str], spoiled: Collection[str]) -> dict[str, set[str]]:
+def _find_on_main(commits: Collection[Commit], ids: Collection[str], affected: Collection[str]) -> dict[str, set[str]]:
     """Return record → its blobs."""
     found: dict[str, set[str]] = {}
     for commit in commits:
         for change in commit.changes:
-            if change.record_id and (change.record_id in ids or change.new in spoiled):
+            if change.record_id and (change.record_id in ids or change.new in affected):
                 found.setdefault(change.record_id, set()).add(change.new)
     return found
 
 
-def _find_other_files(store: Store, sought: TextSearch) -> list[str]:
+def _find_other_files(store: Store, search: TextSearch) -> list[str]:
     """List other files with the text, except those of main and the inbox and files derived from them."""
     known = {*store.git.tree(MAIN), *(path for ref in store.git.refs(INBOX) for path in store.git.tree(ref))}
-    return [path for path in purge_search.find_files(store, sought) if path not in known and not _is_derived(path)]
+    return [path for path in purge_search.find_files(store, search) if path not in known and not _is_derived(path)]
 
 
 def _is_derived(path: str) -> bool:
     return path.startswith((".git/reflect/cache/", "learnings/"))
 
 
-def _find_blobs(commits: Collection[Commit], spoiled: Collection[str]) -> set[str]:
+def _find_blobs(commits: Collection[Commit], affected: Collection[str]) -> set[str]:
     """Return the blobs of target snapshots and user files that contain the text, in any version."""
-    return {change.new for commit in commits for change in commit.changes if change.new in spoiled}
+    return {change.new for commit in commits for change in commit.changes if change.new in affected}
 
 
-def _find_named_snapshots(commits: Collection[Commit], sought: TextSearch) -> tuple[str, ...]:
+def _find_named_snapshots(commits: Collection[Commit], search: TextSearch) -> tuple[str, ...]:
     mirrors = {change.path for commit in commits for change in commit.changes if is_target_snapshot(change.path)}
-    return tuple(path for path in sorted(mirrors) if sought.matches_text(path))
+    return tuple(path for path in sorted(mirrors) if search.matches_text(path))
 
 
-def _find_backups(store: Store, spoiled: Collection[str]) -> tuple[str, ...]:
+def _find_backups(store: Store, affected: Collection[str]) -> tuple[str, ...]:
     ours = filter(backups.is_backup, store.git.refs(BACKUP))
     kept = {ref: store.git.tree(ref, backups.FOLDER).values() for ref in ours}
-    return tuple(ref.removeprefix("refs/heads/") for ref, blobs in kept.items() if any(b in spoiled for b in blobs))
+    return tuple(ref.removeprefix("refs/heads/") for ref, blobs in kept.items() if any(b in affected for b in blobs))
 
 
 def require_ready(store: Store) -> None:
@@ -152,7 +152,7 @@ def require_ready(store: Store) -> None:
 def run_purge(
     store: Store,
     found: PurgePreview,
-    sought: TextSearch,
+    search: TextSearch,
     marks: Collection[str],
     new: Mapping[str, bytes],
     subject: str,
@@ -161,21 +161,21 @@ def run_purge(
     require_ready(store)
     old = store.git.resolve(MAIN) or ""
     try:
-        base = _rewrite_main(store, found, sought, marks, old)
+        base = _rewrite_main(store, found, search, marks, old)
         made = main_branch.create_commit(store, base, new, f"{subject}\n\nMachine: {store.machine}\n")
-        replace_main(store, old, made, sought, marks, subject)
+        replace_main(store, old, made, search, marks, subject)
     finally:
         purge_search.delete_repository(store)
         purge_search.delete_rewritten_refs(store)
     return made
 
 
-def replace_main(store: Store, old: str, new: str, sought: TextSearch, marks: Collection[str], subject: str) -> None:
+def replace_main(store: Store, old: str, new: str, search: TextSearch, marks: Collection[str], subject: str) -> None:
     """Replace main by a history without purged content, then clean everything else. The caller holds the lock.
 
     Also used for a purge made on another machine.
     """
-    facts = {"new": new, "patterns": sought.patterns, "marks": list(marks)}
+    facts = {"new": new, "patterns": search.patterns, "marks": list(marks)}
     standing = journal.begin(store, "purge", _LOCKS, facts)
     try:
         move_main.move(store, old, new, subject)
@@ -186,13 +186,13 @@ def replace_main(store: Store, old: str, new: str, sought: TextSearch, marks: Co
     finish_purge(store, standing, facts)
 
 
-def _rewrite_main(store: Store, found: PurgePreview, sought: TextSearch, marks: Collection[str], old: str) -> str:
+def _rewrite_main(store: Store, found: PurgePreview, search: TextSearch, marks: Collection[str], old: str) -> str:
     """Return main without the text; the same commit if main never contained it."""
-    doomed = PurgeSet(marks, sought)
-    is_told = any(purge_search.build_purged_messages(commit, doomed) for commit in found.commits)
+    purge_set = PurgeSet(marks, search)
+    is_told = any(purge_search.build_purged_messages(commit, purge_set) for commit in found.commits)
     if not is_told and not found.snapshots and not purge_refs.contains_any(store, old, found.objects):
         return old
-    made = purge_search.rewrite_history(store, {MAIN: old}, doomed, found.commits)
+    made = purge_search.rewrite_history(store, {MAIN: old}, purge_set, found.commits)
     if MAIN not in made:
         raise ReflectError("nothing would be left of main", "give a narrower pattern", code="everything")
     return made[MAIN]
@@ -207,8 +207,8 @@ def finish_purge(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     journal.end(path)
 
 
-def find_remains(store: Store, sought: TextSearch) -> list[str]:
+def find_remains(store: Store, search: TextSearch) -> list[str]:
     """List where the store still contains the text: user files, git objects, names in history."""
-    count = len(purge_search.find_objects(store, PurgeSet((), sought)))
-    named = [f"{name} (a name in history)" for name in purge_search.list_names(store) if sought.matches_text(name)]
-    return [*purge_search.find_files(store, sought), *([plural(count, "git object")] if count else []), *named]
+    count = len(purge_search.find_objects(store, PurgeSet((), search)))
+    named = [f"{name} (a name in history)" for name in purge_search.list_names(store) if search.matches_text(name)]
+    return [*purge_search.find_files(store, search), *([plural(count, "git object")] if count else []), *named]

@@ -22,20 +22,20 @@ FILE = "purged"
 _MAX_BYTES = 1 << 26
 
 
-def find_purged(store: Store, identities: Iterable[str]) -> set[str]:
+def find_purged(store: Store, record_ids: Iterable[str]) -> set[str]:
     """Return those of these ids that were purged."""
     marks = load_all_marks(store) if is_file_missing(store) else load_saved_marks(store)
     if not marks:
         return set()
     from reflect_git.records.purge_marks import id_mark  # most stores never purge
 
-    return {identity for identity in identities if id_mark(identity) in marks}
+    return {identity for identity in record_ids if id_mark(identity) in marks}
 
 
 def save_marks(store: Store, marks: Iterable[str] = ()) -> None:
     """Save these marks, those of main, and the ones already saved. The caller holds the lock."""
-    told = sorted({*load_all_marks(store), *marks})
-    files.write_atomic(store.private_path(FILE), "".join(f"{mark}\n" for mark in told).encode("utf-8", "replace"))
+    all_marks = sorted({*load_all_marks(store), *marks})
+    files.write_atomic(store.private_path(FILE), "".join(f"{mark}\n" for mark in all_marks).encode("utf-8", "replace"))
 
 
 def is_file_missing(store: Store) -> bool:
@@ -80,6 +80,6 @@ class PurgeMarks:
         """Return whether the name of a target snapshot at this path would reveal a purged rule."""
         return is_purged_path(path, self.marks)
 
-    def is_purged(self, identity: str) -> bool:
+    def is_purged(self, record_id: str) -> bool:
         """Return whether this record was purged."""
-        return id_mark(identity) in self.marks
+        return id_mark(record_id) in self.marks

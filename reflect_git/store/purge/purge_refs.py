@@ -37,23 +37,23 @@ _LEFTOVER_NAMES = re.compile(
 )
 
 
-def clean_store(store: Store, marks: Collection[str], sought: TextSearch | None = None) -> None:
+def clean_store(store: Store, marks: Collection[str], search: TextSearch | None = None) -> None:
     """Clean everything except main, which has already moved. The caller holds the lock, and nothing is interrupted."""
     purge_marks.save_marks(store, marks)  # first: a concurrent capture checks the marks before it is committed
-    doomed = PurgeSet(marks, sought)
-    spoiled = purge_search.find_objects(store, doomed)
-    _rewrite_branches(store, doomed, spoiled)
+    purge_set = PurgeSet(marks, search)
+    affected = purge_search.find_objects(store, purge_set)
+    _rewrite_branches(store, purge_set, affected)
     _delete_remote_refs(store)
-    _restart_inboxes(store, doomed, spoiled)
-    _clean_backups(store, doomed, spoiled)
-    provenance.save_origins(store, lambda path, blob: doomed.has_blob(blob) or doomed.has_id(get_record_id(path)))
-    _clean_files(store, doomed)
+    _restart_inboxes(store, purge_set, affected)
+    _clean_backups(store, purge_set, affected)
+    provenance.save_origins(store, lambda path, blob: purge_set.has_blob(blob) or purge_set.has_id(get_record_id(path)))
+    _clean_files(store, purge_set)
     lost_signals.refresh_stored(store, time.time())
     now = store.git.resolve(MAIN)
     if now:
         files.write_atomic(store.private_path(user_git.TIPS_FILE), f"{now}\n".encode("ascii"), sync=False)
     _expire_reflogs(store)
-    _remove_objects(store, spoiled)
+    _remove_objects(store, affected)
 
 
 def has_purged_content(store: Store, marks: Collection[str]) -> bool:
@@ -61,20 +61,20 @@ def has_purged_content(store: Store, marks: Collection[str]) -> bool:
 
     Unreachable objects count too: a purge has to remove them as well.
     """
-    doomed = PurgeSet(marks)
-    if any(is_purged_path(name, doomed.marks) for name in purge_search.list_names(store)):
+    purge_set = PurgeSet(marks)
+    if any(is_purged_path(name, purge_set.marks) for name in purge_search.list_names(store)):
         return True
-    if any(_iter_purged_captures(store, doomed)) or any(
-        doomed.has_id(get_record_id(path)) for path in _list_copies(store)
+    if any(_iter_purged_captures(store, purge_set)) or any(
+        purge_set.has_id(get_record_id(path)) for path in _list_copies(store)
     ):
         return True
-    return bool(purge_search.find_objects(store, doomed)) or purge_search.any_blob_mentions(store, doomed.marks)
+    return bool(purge_search.find_objects(store, purge_set)) or purge_search.any_blob_mentions(store, purge_set.marks)
 
 
-def contains_any(store: Store, ref: str, spoiled: Collection[str]) -> bool:
+def contains_any(store: Store, ref: str, affected: Collection[str]) -> bool:
     """Return whether the history of a ref contains any of these objects."""
     out = store.git.run("rev-list", "--objects", "--no-object-names", "--end-of-options", ref).out
-    return not set(out.decode("ascii").split()).isdisjoint(spoiled)
+    return not set(out.decode("ascii").split()).isdisjoint(affected)
 
 
 def list_user_refs(store: Store) -> list[RefTip]:
@@ -114,18 +114,18 @@ def _is_inbox_ref(ref: str) -> bool:
     return ref.startswith(INBOX) and bool(machine) and len(number) >= 4 and number.isdigit()
 
 
-def _rewrite_branches(store: Store, doomed: PurgeSet, spoiled: Collection[str]) -> None:
+def _rewrite_branches(store: Store, purge_set: PurgeSet, affected: Collection[str]) -> None:
     """Rewrite the user's branches and tags with purged content; delete refs to mere files or folders."""
     stained = {
-        tip.ref: tip for tip in list_user_refs(store) if not tip.is_alias and contains_any(store, tip.ref, spoiled)
+        tip.ref: tip for tip in list_user_refs(store) if not tip.is_alias and contains_any(store, tip.ref, affected)
     }
     if not stained:
         return
     whole = {ref: tip.oid for ref, tip in stained.items() if tip.kind == "commit"}
     if whole:
         commits = {commit.id: commit for ref in whole for commit in commit_log.read(store, ref)}
-        blobs = [oid for oid in spoiled if doomed.has_blob(oid)]
-        whole = purge_search.rewrite_history(store, whole, doomed, commits.values(), blobs)
+        blobs = [oid for oid in affected if purge_set.has_blob(oid)]
+        whole = purge_search.rewrite_history(store, whole, purge_set, commits.values(), blobs)
     ref_updates.update(store, "".join(
         f"update {ref} {whole[ref]} {tip.oid}\n" if ref in whole else f"delete {ref} {tip.oid}\n"
         for ref, tip in stained.items()
@@ -139,14 +139,14 @@ def _delete_remote_refs(store: Store) -> None:
     ref_updates.update(store, "".join(f"option no-deref\ndelete {tip.ref}\n" for tip in listed))
 
 
-def _restart_inboxes(store: Store, doomed: PurgeSet, spoiled: Collection[str]) -> None:
+def _restart_inboxes(store: Store, purge_set: PurgeSet, affected: Collection[str]) -> None:
     """Start a new generation without purged content. Other machines' branches keep their name."""
     own = f"{INBOX}{store.machine}/"
     for ref, tip in store.git.refs(INBOX).items():
         if not _is_inbox_ref(ref):
             continue
-        if not contains_any(store, ref, spoiled) and not any(
-            doomed.has_id(get_record_id(path)) for path in store.git.tree(ref)
+        if not contains_any(store, ref, affected) and not any(
+            purge_set.has_id(get_record_id(path)) for path in store.git.tree(ref)
         ):
             continue
         if store.git.get_head_branch() == ref:
@@ -155,17 +155,17 @@ def _restart_inboxes(store: Store, doomed: PurgeSet, spoiled: Collection[str]) -
             )
         number = ref.rpartition("/")[2]
         new = f"{own}{int(number) + 1:04d}" if ref.startswith(own) and number.isdigit() else ref
-        _start_generation(store, doomed, spoiled, tip, new)
+        _start_generation(store, purge_set, affected, tip, new)
         if new != ref:
             ref_updates.update(store, f"delete {ref} {tip}\n")
             inbox.cache_current_ref(store, new)
 
 
-def _start_generation(store: Store, doomed: PurgeSet, spoiled: Collection[str], tip: str, ref: str) -> None:
+def _start_generation(store: Store, purge_set: PurgeSet, affected: Collection[str], tip: str, ref: str) -> None:
     """Commit the tree without purged files, with no parent."""
     message = f"roll: a new generation\n\nMachine: {store.machine}\n".encode()
     dropped = [
-        path for path, blob in store.git.tree(tip).items() if blob in spoiled or doomed.has_id(get_record_id(path))
+        path for path, blob in store.git.tree(tip).items() if blob in affected or purge_set.has_id(get_record_id(path))
     ]  # fmt: skip
     tree = store.git.resolve(f"{tip}^{{tree}}")
     stream = [
@@ -179,7 +179,7 @@ def _start_generation(store: Store, doomed: PurgeSet, spoiled: Collection[str], 
     ref_updates.fast_import(store, ref, stream, force=True)
 
 
-def _clean_backups(store: Store, doomed: PurgeSet, spoiled: Collection[str]) -> None:
+def _clean_backups(store: Store, purge_set: PurgeSet, affected: Collection[str]) -> None:
     """Delete backups that contain the text or a purged entry; detach the others from the old history."""
     dropped = []
     for ref, tip in store.git.refs(BACKUP).items():
@@ -187,8 +187,8 @@ def _clean_backups(store: Store, doomed: PurgeSet, spoiled: Collection[str]) -> 
             continue
         kept = store.git.tree(tip, backups.FOLDER)
         message = next(store.git.blobs([tip])).partition(b"\n\n")[2]
-        is_stained = any(blob in spoiled for blob in kept.values()) or _is_message_purged(message, doomed)
-        if is_stained or any(has_purged_entry(data, doomed.marks) for data in store.git.blobs(list(kept.values()))):
+        is_stained = any(blob in affected for blob in kept.values()) or _is_message_purged(message, purge_set)
+        if is_stained or any(has_purged_entry(data, purge_set.marks) for data in store.git.blobs(list(kept.values()))):
             dropped.append(ref)
         elif _has_old_parent(store, tip):
             _detach_backup(store, ref, tip, kept, message)
@@ -196,10 +196,12 @@ def _clean_backups(store: Store, doomed: PurgeSet, spoiled: Collection[str]) -> 
         backups.delete(store, dropped)
 
 
-def _is_message_purged(message: bytes, doomed: PurgeSet) -> bool:
+def _is_message_purged(message: bytes, purge_set: PurgeSet) -> bool:
     """Return whether a backup's message, which names its files, contains the text or a purged rules file."""
     targets = backups.parse_targets(message.decode("utf-8", "replace"))
-    return doomed.search.matches_bytes(message) or any(is_purged_rules_file(path, doomed.marks) for path in targets)
+    return purge_set.search.matches_bytes(message) or any(
+        is_purged_rules_file(path, purge_set.marks) for path in targets
+    )
 
 
 def _has_old_parent(store: Store, tip: str) -> bool:
@@ -216,14 +218,14 @@ def _detach_backup(store: Store, ref: str, tip: str, kept: dict[str, str], messa
     ref_updates.fast_import(store, ref, stream, force=True)
 
 
-def _clean_files(store: Store, doomed: PurgeSet) -> None:
+def _clean_files(store: Store, purge_set: PurgeSet) -> None:
     """Clean captures and their copies, derived files, private files, and leftovers of git commands."""
-    for path in _iter_purged_captures(store, doomed):
+    for path in _iter_purged_captures(store, purge_set):
         files.remove(path)
     dropped = [
         get_record_id(path)
         for path in _list_copies(store)
-        if doomed.has_id(get_record_id(path)) or _is_purged_copy(store, path, doomed)
+        if purge_set.has_id(get_record_id(path)) or _is_purged_copy(store, path, purge_set)
     ]
     copies.delete_copies(store, dropped)
     for name in files.list_names(store.path("learnings")):
@@ -238,19 +240,19 @@ def _clean_files(store: Store, doomed: PurgeSet) -> None:
     ):  # of a holder of the lock that died
         files.remove(store.private_path("journal", name))
     for path in purge_search.iter_private_files(store):
-        _clean_file(path, doomed)
+        _clean_file(path, purge_set)
     files.remove_tree(os.path.join(store.git_dir, "rr-cache"))
     for name in os.listdir(store.git_dir):
         if _LEFTOVER_NAMES.fullmatch(name):
             files.remove(os.path.join(store.git_dir, name))
 
 
-def _iter_purged_captures(store: Store, doomed: PurgeSet) -> Iterator[str]:
+def _iter_purged_captures(store: Store, purge_set: PurgeSet) -> Iterator[str]:
     """Yield the pending and quarantined captures that are purged."""
     listed = [store.private_path("pending", name) for name in pending.list_pending(store)]
     listed += [store.private_path("quarantine", name) for name in files.list_names(store.private_path("quarantine"))]
     for path in listed:
-        if doomed.has_id(os.path.basename(path).partition(".")[0]) or doomed.has_file(
+        if purge_set.has_id(os.path.basename(path).partition(".")[0]) or purge_set.has_file(
             files.read_if_exists(path, purge_search.MAX_BYTES) or b""
         ):
             yield path
@@ -261,16 +263,16 @@ def _list_copies(store: Store) -> list[str]:
     return [os.path.relpath(path, store.root).replace(os.sep, "/") for path in found if path.endswith(".yaml")]
 
 
-def _is_purged_copy(store: Store, path: str, doomed: PurgeSet) -> bool:
-    return bool(get_record_id(path)) and doomed.has_file(
+def _is_purged_copy(store: Store, path: str, purge_set: PurgeSet) -> bool:
+    return bool(get_record_id(path)) and purge_set.has_file(
         files.read_if_exists(store.path(path), purge_search.MAX_BYTES) or b""
     )
 
 
-def _clean_file(path: str, doomed: PurgeSet) -> None:
+def _clean_file(path: str, purge_set: PurgeSet) -> None:
     data = purge_search.read_content(path)
-    if doomed.search.matches_bytes(data):
-        files.write_atomic(path, doomed.search.remove_matches(data))
+    if purge_set.search.matches_bytes(data):
+        files.write_atomic(path, purge_set.search.remove_matches(data))
 
 
 def _expire_reflogs(store: Store) -> None:
@@ -285,12 +287,12 @@ def _expire_reflogs(store: Store) -> None:
         ref_updates.run(store, locks, "reflog", "expire", "--expire=now", "--expire-unreachable=now", *known)
 
 
-def _remove_objects(store: Store, spoiled: Collection[str]) -> None:
+def _remove_objects(store: Store, affected: Collection[str]) -> None:
     """Repeat until the object store has none of them. Loose ones stay while the user's git is running."""
     deadline = time.monotonic() + _WAIT_SECONDS
     while True:
         maintenance.remove_unreachable(store)
-        left = find_existing(store, spoiled)
+        left = find_existing(store, affected)
         # Objects that the user still refers to, by a ref or in the index, are reported and stay.
         if not left or left <= purge_search.list_reachable(store):
             return
@@ -302,8 +304,8 @@ def _remove_objects(store: Store, spoiled: Collection[str]) -> None:
         time.sleep(0.25)
 
 
-def find_existing(store: Store, spoiled: Collection[str]) -> set[str]:
+def find_existing(store: Store, affected: Collection[str]) -> set[str]:
     """Return those of these objects that still exist."""
-    asked = "".join(f"{oid}\n" for oid in spoiled).encode("ascii")
-    out = store.git.run("cat-file", "--batch-check", stdin=asked).out.decode("ascii") if spoiled else ""
+    asked = "".join(f"{oid}\n" for oid in affected).encode("ascii")
+    out = store.git.run("cat-file", "--batch-check", stdin=asked).out.decode("ascii") if affected else ""
     return {line.split()[0] for line in out.splitlines() if not line.endswith(" missing")}

@@ -31,17 +31,17 @@ _PERSON_HEADERS = (b"author", b"committer", b"tagger")
 class PurgeSet:
     """The text to remove, and purge marks, which reveal no text."""
 
-    def __init__(self, marks: Collection[str], sought: TextSearch | None = None) -> None:
+    def __init__(self, marks: Collection[str], search: TextSearch | None = None) -> None:
         self.marks = frozenset(marks)
-        self.search = sought or TextSearch([])
+        self.search = search or TextSearch([])
 
     def has_blob(self, oid: str) -> bool:
         """Return whether a mark names this blob."""
         return blob_mark(oid) in self.marks
 
-    def has_id(self, identity: str) -> bool:
+    def has_id(self, record_id: str) -> bool:
         """Return whether a mark names this record."""
-        return is_id(identity) and id_mark(identity) in self.marks
+        return is_id(record_id) and id_mark(record_id) in self.marks
 
     def has_file(self, data: bytes) -> bool:
         """Return whether these bytes are purged or contain the text."""
@@ -55,17 +55,17 @@ def _hash_blob(data: bytes) -> str:
     return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def find_objects(store: Store, doomed: PurgeSet) -> set[str]:
+def find_objects(store: Store, purge_set: PurgeSet) -> set[str]:
     """Return every object in the store that has to be removed, reachable or not."""
     listing = store.git.run("cat-file", "--batch-all-objects", "--batch-check", "--unordered").out.decode("ascii")
     rows = [line.split() for line in listing.splitlines()]
-    found = {row[0] for row in rows if row[1] == "blob" and doomed.has_blob(row[0])}
-    if doomed.search.patterns:
+    found = {row[0] for row in rows if row[1] == "blob" and purge_set.has_blob(row[0])}
+    if purge_set.search.patterns:
         readable = [(row[0], row[1] == "blob") for row in rows if row[1] != "tree"]
         for start in range(0, len(readable), _BATCH_SIZE):
             chunk = readable[start : start + _BATCH_SIZE]
             for (oid, is_blob), data in zip(chunk, store.git.blobs([oid for oid, _ in chunk])):
-                if any(map(doomed.search.matches_bytes, [data] if is_blob else get_commit_texts(data))):
+                if any(map(purge_set.search.matches_bytes, [data] if is_blob else get_commit_texts(data))):
                     found.add(oid)
     return found
 
@@ -116,7 +116,7 @@ def iter_private_files(store: Store) -> Iterator[str]:
         yield from (os.path.join(base, name) for name in inside if name not in ("lock", "index", purge_marks.FILE))
 
 
-def find_files(store: Store, sought: TextSearch) -> list[str]:
+def find_files(store: Store, search: TextSearch) -> list[str]:
     """List the files that contain a text, or have it in their name: private ones, git's own, and the work tree."""
     listed = list(iter_private_files(store))
     apart = {os.path.join(store.git_dir, name) for name in ("objects", "logs")} | {store.private}
@@ -124,7 +124,7 @@ def find_files(store: Store, sought: TextSearch) -> list[str]:
         folders[:] = [name for name in folders if os.path.join(base, name) not in apart]
         listed += [os.path.join(base, name) for name in inside if name != "index" or base != store.git_dir]
     found = [(os.path.relpath(path, store.root), path) for path in listed]
-    return sorted(name for name, path in found if sought.matches_text(name) or sought.matches_bytes(read_content(path)))
+    return sorted(name for name, path in found if search.matches_text(name) or search.matches_bytes(read_content(path)))
 
 
 def read_content(path: str) -> bytes:
@@ -141,7 +141,7 @@ _ALLOW_FILE_PROTOCOL = "protocol.file.allow=always"  # from a folder of our own
 
 
 def rewrite_history(
-    store: Store, tips: Mapping[str, str], doomed: PurgeSet, commits: Iterable[Commit], blobs: Iterable[str] = ()
+    store: Store, tips: Mapping[str, str], purge_set: PurgeSet, commits: Iterable[Commit], blobs: Iterable[str] = ()
 ) -> dict[str, str]:  # fmt: skip
     """Rewrite history; return ref → new commit. A ref is missing if nothing is left of it.
 
@@ -162,8 +162,8 @@ def rewrite_history(
     files.write_atomic(os.path.join(git.git_dir, "objects", "info", "alternates"), borrowed, sync=False)
     git.update_refs("".join(f"create {ref} {tip}\n" for ref, tip in tips.items()))
     spec = {
-        "patterns": doomed.search.patterns, "blobs": list(blobs), "marks": list(doomed.marks),
-        "messages": {commit.id: text for commit in commits for text in build_purged_messages(commit, doomed)},
+        "patterns": purge_set.search.patterns, "blobs": list(blobs), "marks": list(purge_set.marks),
+        "messages": {commit.id: text for commit in commits for text in build_purged_messages(commit, purge_set)},
     }  # fmt: skip
     filter_repo.rewrite(store.git.program, git.git_dir, spec, store.git.lock_fd)
     made = git.refs()
@@ -180,17 +180,17 @@ def rewrite_history(
     return {ref: made[ref] for ref in tips if ref in made}
 
 
-def build_purged_messages(commit: Commit, doomed: PurgeSet) -> list[str]:
+def build_purged_messages(commit: Commit, purge_set: PurgeSet) -> list[str]:
     """Return the new message of a commit about purged records: its verb without the title, and the purged ids."""
-    told = [(name, value) for name, values in commit.trailers.items() for value in values]
-    left = sorted({one for one in (*commit.list_records(), *(value for _, value in told)) if doomed.has_id(one)})
+    trailers = [(name, value) for name, values in commit.trailers.items() for value in values]
+    left = sorted({one for one in (*commit.list_records(), *(value for _, value in trailers)) if purge_set.has_id(one)})
     if not left:
         return []
     verb, colon, _ = commit.subject.partition(": ")
     kept = [
         f"{name}: {value}\n"
-        for name, value in told
-        if value not in left and not is_purged_rules_file(value, doomed.marks)
+        for name, value in trailers
+        if value not in left and not is_purged_rules_file(value, purge_set.marks)
     ]
     lines = "".join([*kept, *(f"Purged: {identity}\n" for identity in left)])
     return [f"{verb}: {PURGED}\n\n{lines}" if colon else f"{PURGED}\n\n{lines}"]

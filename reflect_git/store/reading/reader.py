@@ -246,7 +246,7 @@ def _load_moment(
 
 
 def _load_pending(store: Store) -> signal_columns.RecordTable:
-    shelf = signal_columns.RecordTable()
+    table = signal_columns.RecordTable()
     for name in pending.list_pending(store):
         try:
             record = yaml_form.parse(files.read_regular(store.private_path("pending", name), yaml_form.MAX_BYTES + 1))
@@ -254,18 +254,18 @@ def _load_pending(store: Store) -> signal_columns.RecordTable:
         except (ReflectError, OSError):  # being moved, or about to be quarantined, by another process
             continue
         if record.get("id") == name[:-5]:
-            _add_record(shelf, get_record_path(record["id"]), record, {})
-    return shelf
+            _add_record(table, get_record_path(record["id"]), record, {})
+    return table
 
 
 def _add_record(
-    shelf: signal_columns.RecordTable, path: str, record: Mapping[str, Any], shared: dict[Any, Any], lines: bytes = b""
+    table: signal_columns.RecordTable, path: str, record: Mapping[str, Any], shared: dict[Any, Any], lines: bytes = b""
 ) -> None:
     """Add a record. One of a newer version is kept whole: its fields may mean something else."""
     if record["version"] > VERSION:
-        shelf.other_records[path] = dumps(record)
+        table.other_records[path] = dumps(record)
     else:
-        shelf.add(path, record, shared, lines)
+        table.add(path, record, shared, lines)
 
 
 class _BranchCache:
@@ -284,52 +284,52 @@ class _BranchCache:
         known = self._load()
         changed = len(set(known) - set(tips)) * _MIN_CHANGES_TO_SAVE
         for ref, tip in tips.items():
-            shelf = self.tables[ref] = known.get(ref) or signal_columns.RecordTable()
-            if shelf.tip != tip:
-                changed += self._update(shelf, tip, in_halves)
-                shelf.tip = tip
+            table = self.tables[ref] = known.get(ref) or signal_columns.RecordTable()
+            if table.tip != tip:
+                changed += self._update(table, tip, in_halves)
+                table.tip = tip
         if changed >= _MIN_CHANGES_TO_SAVE:
             self._save()
 
-    def _update(self, shelf: signal_columns.RecordTable, tip: str, in_halves: bool) -> int:
+    def _update(self, table: signal_columns.RecordTable, tip: str, in_halves: bool) -> int:
         """Bring the rows of one branch to another commit; return how many changed."""
-        added, gone = self._get_difference(shelf, tip)
+        added, gone = self._get_difference(table, tip)
         added.pop(SIGNALS_README, None)
-        shelf.remove_paths({*gone, *added})
+        table.remove_paths({*gone, *added})
         if len(added) < _MIN_PARALLEL or not in_halves or not has_second_core():
-            self._add_files(shelf, added)
+            self._add_files(table, added)
         else:
-            self._add_files_in_parallel(shelf, added)
+            self._add_files_in_parallel(table, added)
         return len(added) + len(gone)
 
-    def _add_files_in_parallel(self, shelf: signal_columns.RecordTable, added: Mapping[str, str]) -> None:
+    def _add_files_in_parallel(self, table: signal_columns.RecordTable, added: Mapping[str, str]) -> None:
         listed = list(added.items())
         first, second = dict(listed[: len(listed) // 2]), dict(listed[len(listed) // 2 :])
         other = run_in_fork(lambda: signal_columns.dump_table(self._add_files(signal_columns.RecordTable(), second)))
-        self._add_files(shelf, first)
+        self._add_files(table, first)
         made = other()
         if made is None:
-            self._add_files(shelf, second)
+            self._add_files(table, second)
         else:
-            shelf.extend(signal_columns.load_table(made))
+            table.extend(signal_columns.load_table(made))
 
-    def _add_files(self, shelf: signal_columns.RecordTable, added: Mapping[str, str]) -> signal_columns.RecordTable:
+    def _add_files(self, table: signal_columns.RecordTable, added: Mapping[str, str]) -> signal_columns.RecordTable:
         items = list(zip(added, self._store.git.blobs(list(added.values()))))
         if len(items) >= _MIN_FAST_PARSE and self._folders == _FOLDERS[INBOX]:
             from reflect_git.store.reading.signal_columns import FastParser
 
-            items = FastParser().parse_signals(shelf, items)
+            items = FastParser().parse_signals(table, items)
         for path, record, lines in self._iter_parsed(items):
-            self._add_checked(shelf, path, record, lines)
-        return shelf
+            self._add_checked(table, path, record, lines)
+        return table
 
-    def _get_difference(self, shelf: signal_columns.RecordTable, tip: str) -> tuple[dict[str, str], list[str]]:
-        if shelf.tip:
+    def _get_difference(self, table: signal_columns.RecordTable, tip: str) -> tuple[dict[str, str], list[str]]:
+        if table.tip:
             try:
-                return self._store.git.diff_blobs(shelf.tip, tip, *self._folders)
+                return self._store.git.diff_blobs(table.tip, tip, *self._folders)
             except GitError:  # the commit of the cache was pruned: read everything again
                 pass
-        return self._store.git.tree(tip, *self._folders), shelf.all_paths()
+        return self._store.git.tree(tip, *self._folders), table.all_paths()
 
     def _iter_parsed(
         self, items: Iterable[tuple[str, bytes]]
@@ -360,19 +360,19 @@ class _BranchCache:
             return b""
 
     def _add_checked(
-        self, shelf: signal_columns.RecordTable, path: str, record: Union[dict[str, Any], ReflectError], lines: bytes
+        self, table: signal_columns.RecordTable, path: str, record: Union[dict[str, Any], ReflectError], lines: bytes
     ) -> None:
         try:
             if isinstance(record, ReflectError):
                 raise record
             yaml_form.check(record)
-            identity = get_record_id(path)
-            if not identity or record.get("id") != identity:
+            record_id = get_record_id(path)
+            if not record_id or record.get("id") != record_id:
                 raise ReflectError("its name is not its id")
         except ReflectError as error:
-            shelf.unreadable[path] = error.message
+            table.unreadable[path] = error.message
             return
-        _add_record(shelf, path, record, self._shared, lines)
+        _add_record(table, path, record, self._shared, lines)
 
     def _load(self) -> dict[str, signal_columns.RecordTable]:
         try:
@@ -385,8 +385,8 @@ class _BranchCache:
 
     def _save(self) -> None:
         """Write the cache, synced, because marshal trusts its bytes: a power cut must not leave a partial file."""
-        for shelf in self.tables.values():
-            shelf.sort()
+        for table in self.tables.values():
+            table.sort()
         try:
             files.write_atomic(self._path, signal_columns.dump_cache(self._by_hand is not None, self.tables))
         except OSError:  # read-only or full disk: read again next time
@@ -412,14 +412,14 @@ def run_in_fork(work: Callable[[], bytes]) -> Callable[[], Optional[bytes]]:
         _run_child(work, start)
     os.close(start)
 
-    def made() -> Optional[bytes]:
+    def read_result() -> Optional[bytes]:
         chunks = []
         with open(end, "rb", buffering=0) as source:
             while chunk := source.read(_CHUNK_BYTES):
                 chunks.append(chunk)
         return None if os.waitpid(child, 0)[1] else b"".join(chunks)
 
-    return made
+    return read_result
 
 
 def _run_child(work: Callable[[], bytes], start: int) -> None:

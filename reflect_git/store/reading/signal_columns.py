@@ -179,9 +179,9 @@ def _format_end(related: list[str], promoted_to: Optional[str]) -> bytes:
     return dumps(related) + b',"promoted_to":' + dumps(promoted_to)
 
 
-def dump_table(shelf: RecordTable) -> bytes:
+def dump_table(table: RecordTable) -> bytes:
     """Serialise a shelf for another process of ours."""
-    return marshal.dumps(shelf.to_tuple())
+    return marshal.dumps(table.to_tuple())
 
 
 def load_table(data: bytes) -> RecordTable:
@@ -244,7 +244,7 @@ class FastParser:
         self._match_meta = re.compile(_USUAL_META).fullmatch
         self._values: dict[str, Any] = {}  # by the JSON of a field
 
-    def parse_signals(self, shelf: RecordTable, items: Iterable[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    def parse_signals(self, table: RecordTable, items: Iterable[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
         """Add every signal that the pattern matches to the shelf; return the others, as paths with bytes."""
         seen, others = [], []
         for path, data in items:
@@ -253,7 +253,7 @@ class FastParser:
                 seen.append((path, *row))
             else:
                 others.append((path, data))
-        for column, values in zip((shelf.paths, *shelf.columns, *shelf.pieces), zip(*seen)):
+        for column, values in zip((table.paths, *table.columns, *table.pieces), zip(*seen)):
             column.extend(values)
         return others
 

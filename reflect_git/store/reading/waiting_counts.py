@@ -114,11 +114,11 @@ def _count_expiring(store: Store, questions: Iterable[Sequence[Any]], now: float
     return [{"days": days, "count": counts[days]} for days in sorted(counts)]
 
 
-def format_status_line(glance: WaitingCounts) -> str:
+def format_status_line(counts: WaitingCounts) -> str:
     """Return the status line: `✎ 5 · 2 expire today, 3 in 2 days`; empty if there is no question."""
-    if not glance.questions:
+    if not counts.questions:
         return ""
-    return " · ".join([f"✎ {glance.questions}", *([format_expiring(glance.expiring)] if glance.expiring else [])])
+    return " · ".join([f"✎ {counts.questions}", *([format_expiring(counts.expiring)] if counts.expiring else [])])
 
 
 def format_expiring(going: list[dict[str, int]]) -> str:
@@ -141,7 +141,7 @@ def get_branch_tips(store: Store) -> str:
 
 
 def save_count(
-    store: Store, folder: str, glance: WaitingCounts, seen_before: str, now: float, how: str = EXACT
+    store: Store, folder: str, counts: WaitingCounts, seen_before: str, now: float, how: str = EXACT
 ) -> None:
     """Write the count for hooks/statusline.py.
 
@@ -149,7 +149,7 @@ def save_count(
     are in the user's own words, and the line to show.
     """
     head = f"{folder_digest(folder)}\n{seen_before}\n{local_day(now)}\n{how}\n"
-    text = f"{head}{glance.own_words}\n{format_status_line(glance)}\n"
+    text = f"{head}{counts.own_words}\n{format_status_line(counts)}\n"
     try:
         files.write_atomic(_get_path(store, folder), text.encode("utf-8", "surrogateescape"), sync=False)
     except OSError:  # read-only or full disk: count each time
