@@ -15,7 +15,6 @@ from reflect_git.errors import EXIT_DECISION, EXIT_USAGE, ReflectError
 from reflect_git.guards.form import describe_matcher, find_problem
 from reflect_git.guards.table import Guard
 from reflect_git.platform import files
-from reflect_git.records.history import session_hash
 from reflect_git.records.ids import utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import GUARD_KINDS, GUARD_MODES
@@ -275,36 +274,22 @@ def _commit(ctx: Context, verb: str, rule: Learning, made: Decision) -> str:
 
 
 class Firings(NamedTuple):
-    """Counts of a guard: fired, obeyed and overridden; and the time of the last firing."""
+    """Counts of a guard on this machine: how often it fired and stopped the call; and the time of the last firing."""
 
     fired: int = 0
-    obeyed: int = 0
-    overridden: int = 0
+    denied: int = 0
     last: str = ""
 
-    def add(self, fired: int, obeyed: int, overridden: int, last: str) -> Firings:
-        return Firings(self.fired + fired, self.obeyed + obeyed, self.overridden + overridden, max(self.last, last))
 
-
-def load_firings(store: Store, scan: Scan) -> dict[str, Firings]:
-    """Map each rule to its firings: of finished sessions from their statistics, of others from this machine's log."""
+def load_firings(store: Store) -> dict[str, Firings]:
+    """Map each rule to its firings in this machine's log, which is kept as long as signals."""
     found: dict[str, Firings] = {}
-    finished = set()
-    for record in scan.other_records.values():
-        counts = record.get("guards") if record["id"].startswith("EXP-") else None
-        for rule, figures in counts.items() if isinstance(counts, dict) else ():
-            finished.add(record["session"])
-            if isinstance(figures, list) and len(figures) == 3 and all(type(one) is int for one in figures):
-                fired, obeyed, overridden = figures
-                last = record["end"] if fired else ""
-                found[rule] = found.get(rule, Firings()).add(fired, obeyed, overridden, last)
     for name in files.list_names(store.private_path(_FIRINGS_FOLDER)):
-        session = name.removesuffix(".jsonl")
-        if session == name or session_hash(session) in finished:
-            continue
         for row in _read_rows(store.private_path(_FIRINGS_FOLDER, name)):
             rule, moment = str(row.get("learning", "")), str(row.get("time", ""))
-            found[rule] = found.get(rule, Firings()).add(1, 0, 0, moment)
+            known = found.get(rule, Firings())
+            is_denied = row.get("outcome") == "denied"
+            found[rule] = Firings(known.fired + 1, known.denied + is_denied, max(known.last, moment))
     return found
 
 
@@ -333,7 +318,7 @@ def describe_rule_parts(store: Store, scan: Scan, rules: Iterable[str]) -> dict[
     """
     history = scan.history
     states = {state.rule["id"]: state for state in load_guard_states(history, store.machine)}
-    counts = load_firings(store, scan) if states else {}
+    counts = load_firings(store) if states else {}
     keyed = {made["subject"] for made in history.decisions if made["key"]}
     found = {}
     for record_id in rules:

@@ -14,7 +14,6 @@ from reflect_git.errors import ReflectError
 from reflect_git.guards import form
 from reflect_git.guards.match import Call, find_match
 from reflect_git.guards.table import read_table
-from reflect_git.records.history import session_hash
 from reflect_git.records.ids import utc_precise
 from reflect_git.rules import amend, guard_backtest, guards, revert
 from reflect_git.rules.arrivals import list_arrivals
@@ -251,14 +250,8 @@ def test_firings_are_counted_once(store: Store, rule: str) -> None:
     guard(store, rule, "deny")
     folder = Path(store.private_path("firings"))
     folder.mkdir()
-    row = {"time": "2026-02-11T10:00:00Z", "learning": rule, "mode": "deny", "tool": "Bash", "match": "npm i"}
-    lines = json.dumps(row) + "\n"
-    (folder / "live.jsonl").write_text(lines * 2 + '{"half', encoding="utf-8")
-    (folder / "over.jsonl").write_text(lines, encoding="utf-8")
-
-    class FakeScan:
-        other_records = {"EXP-1": {"id": "EXP-1", "session": session_hash("over"), "end": "2026-02-12T00:00:00Z",
-                                   "guards": {rule: [5, 4, 1]}}}  # fmt: skip
-
-    found = guards.load_firings(store, FakeScan())  # type: ignore[arg-type]
-    assert found == {rule: guards.Firings(7, 4, 1, "2026-02-12T00:00:00Z")}
+    row = {"time": "2026-02-11T10:00:00Z", "learning": rule, "mode": "deny", "tool": "Bash", "outcome": "denied"}
+    asked = {**row, "time": "2026-02-12T00:00:00Z", "mode": "ask", "outcome": "asked"}
+    (folder / "one.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row) + '\n{"half', encoding="utf-8")
+    (folder / "two.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
+    assert guards.load_firings(store) == {rule: guards.Firings(3, 2, "2026-02-12T00:00:00Z")}
