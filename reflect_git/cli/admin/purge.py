@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("identity", metavar="[ID]", default="", shell_complete=options.complete_records)
+@click.argument("record_id", metavar="[ID]", default="", shell_complete=options.complete_records)
 @click.option(
     "--match", "pattern", metavar="REGEX", default="", help="Everything that matches a Python regular expression."
 )

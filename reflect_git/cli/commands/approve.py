@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("identity", metavar="ID", shell_complete=options.complete_waiting)
+@click.argument("record_id", metavar="ID", shell_complete=options.complete_waiting)
 @click.option("--to", metavar="TARGET", default="", help=f"Where to write it: {TARGETS}.")
 @click.option("--text", metavar="TEXT", default="", help="Another wording.")
 @click.option("--with", "joined", metavar="ID,ID", default="", help="Proposed rules to merge into it.")
@@ -111,7 +111,7 @@ def _find_channel(cli: CliContext, ctx: Context, candidate: Candidate, never: bo
 
 
 @click.command()
-@click.argument("identity", metavar="ID", shell_complete=options.complete_waiting)
+@click.argument("record_id", metavar="ID", shell_complete=options.complete_waiting)
 @click.option("--later", is_flag=True, help="Skip it; ask again in the next review.")
 @click.option("--never", is_flag=True, help="Dismiss it for good.")
 @reason_option

@@ -39,7 +39,7 @@ _RULE_PREFIX = "LRN"
 @click.option("--all", "everything", is_flag=True, help="List all projects.")
 @click.option("--ask", is_flag=True, help="Print the questions for AskUserQuestion as JSON.")
 @click.option(
-    "--id", "identity", metavar="ID", default="", help="With --ask: only this proposed rule, or a rule to reword."
+    "--id", "record_id", metavar="ID", default="", help="With --ask: only this proposed rule, or a rule to reword."
 )
 @click.option("--text", metavar="TEXT", default="", help="With --ask --id: another wording.")
 @click.option(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("identity", metavar="LRN", shell_complete=options.complete_rules)
+@click.argument("record_id", metavar="LRN", shell_complete=options.complete_rules)
 @click.option("--text", metavar="TEXT", default="", help="The new wording.")
 @click.option("--to", metavar="TARGET", default="", help=f"The new target: {TARGETS}.")
 @reason_option
@@ -73,7 +73,7 @@ SECTIONS = {"apply": "Applied", "defer": "Deferred"}
 
 @click.command()
 @click.argument("action", metavar="[apply|defer]", required=False, type=WordChoice("step", tuple(SECTIONS)))
-@click.argument("identity", metavar="[ID]", required=False)
+@click.argument("record_id", metavar="[ID]", required=False)
 @project_option
 @dry_run_option
 @json_option
