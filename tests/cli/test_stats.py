@@ -37,7 +37,7 @@ def test_signals_are_what_can_be_reviewed_whoever_counts_them(run_cli: RunCli, s
         {"gotcha": 1},
     ]
     assert run_cli("stats").out.startswith("1 signal, 2 session summaries, 0 rules in force\n")
-    assert "1 signal, 2 session summaries, 0 learnings" in run_cli("doctor").out
+    assert "1 signal, 2 session summaries, 0 approved rules" in run_cli("doctor").out
     assert run_cli("status", "--json").json()["data"]["waiting"] == 1
 
 
