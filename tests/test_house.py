@@ -126,7 +126,7 @@ def _exists(name: str) -> bool:
 
 
 def test_modules_are_short() -> None:
-    assert [module.name for module in FOUND if module.lines > 850] == []  # the shell grammar is one module
+    assert [module.name for module in FOUND if module.lines > 900] == []  # the shell grammar is one module
 
 
 def test_functions_are_short() -> None:

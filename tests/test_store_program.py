@@ -221,7 +221,7 @@ def test_query_filters(home: Path, store_home: Path) -> None:
         (("query", "--type"), "'--type' needs a value"),
         (("query", "--type", "opinion"), "'opinion' is not a type"),
         (("query", "--since", "soon"), "'soon' is not a time"),
-        (("query", "--session", "current"), "not inside a session"),
+        (("query", "--session", "current"), "there is no current session here"),
         (("archive", "soon"), "'soon' is not a time"),
         (("archive", "1d", "gone"), "'gone' is not a status"),
         (("stats", "--format", "xml"), "'xml' is not a format"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from reflect_git.rules import learnings_index
 from reflect_git.store.repository import MAIN
 
 if TYPE_CHECKING:
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 def refresh_derived_files(store: Store, env: Mapping[str, str], scan: Scan) -> None:
     """Write the index of learnings and compile the guards; every command that changes rules calls this."""
+    from reflect_git.rules import learnings_index  # it loads the Markdown parser; lists of rules do not write it
+
     learnings_index.write(store, scan)
     refresh_guards(store, env, scan)
 

@@ -26,6 +26,7 @@ BIG = "why do you always make that file so big?"
 WORDING = "Run the specs with the seeds."
 OFFER, PRICE = "Claude can word 1 of these", "Claude can word this one"
 ONE = "(1/1) Approve to project [y,n,N,s,e,c,t,v,q,?]?"
+GUARDABLE = "(1/1) Approve to project [y,n,N,s,e,c,g,t,v,q,?]?"
 UNWORDED = "(1/1) Approve to project [n,N,s,e,c,t,v,q,?]?"
 DIFF = """\
 diff --git a/CLAUDE.md b/CLAUDE.md
@@ -216,7 +217,7 @@ def test_no_client_no_offer(says: Says, reviews: Reviews) -> None:
 
 def test_what_needs_no_wording_is_offered_none(says: Says, reviews: Reviews, claude: ScriptedClaude) -> None:
     says(PNPM)
-    assert reviews().passes(ONE).startswith("\nProposed rule 1 of 1")
+    assert reviews().passes(GUARDABLE).startswith("\nProposed rule 1 of 1")
     assert claude.calls == []
 
 
@@ -226,11 +227,11 @@ def test_what_claude_adds_is_a_risk_and_the_own_text_is_a_key_away(
     says(PNPM)
     claude.set_rules({"n": 1, "rule": "Use pnpm with Docker, never npm."})
     terminal = reviews()
-    terminal.passes(ONE)
+    terminal.passes(GUARDABLE)
     terminal.presses("c")
     terminal.passes("[n]o")
     terminal.presses("o")
-    seen = terminal.passes(ONE)
+    seen = terminal.passes(GUARDABLE)
     for line in (
         "    Use pnpm with Docker, never npm.\n    (worded by Claude)\n", f'  you said      "{PNPM}"\n',
         "  instead of    Never use npm in this project, always use pnpm\n", "→ c to go back to it\n",
@@ -241,10 +242,10 @@ def test_what_claude_adds_is_a_risk_and_the_own_text_is_a_key_away(
     seen = terminal.passes("type the rule's first word, 'Use', to approve it anyway:")
     assert "risk: 'Docker' is not in your words" in seen
     terminal.types("no")
-    assert "not approved" in terminal.passes(ONE)
+    assert "not approved" in terminal.passes(GUARDABLE)
     assert not (project / "CLAUDE.md").exists()
     terminal.presses("c")
-    terminal.passes(ONE)
+    terminal.passes(GUARDABLE)
     terminal.presses("y")
     terminal.ends()
     assert "- Never use npm in this project, always use pnpm\n" in (project / "CLAUDE.md").read_text()

@@ -41,4 +41,4 @@ def test_disjoint_work_asks_nothing(tmp_path: Path) -> None:
         for number, machine in enumerate(machines):
             machine.approve(10 * turn + number)
             reports.append(machine.sync())
-    assert not any(report.purges or report.beside or report.refused for report in reports)
+    assert not any(report.purges or report.kept_beside or report.refused for report in reports)

@@ -91,7 +91,7 @@ def everything_but(root: Path, tmp_path: Path) -> dict[str, bytes]:
         ({"targets/a/b/--output=x": (FILE, build_snapshot(1))}, "targets/a/b/--output=x", "option"),
         ({"targets/a/b/\x1b[31m": (FILE, build_snapshot(1))}, "targets/a/b/\x1b[31m", "character"),
         ({"targets/a/" + "b/" * 200 + "x": (FILE, build_snapshot(1))}, "targets/a/" + "b/" * 200 + "x", "deep"),
-        ({"targets/a/b/x.md": (FILE, build_snapshot(10**17))}, "targets/a/b/x.md", "no mirror"),
+        ({"targets/a/b/x.md": (FILE, build_snapshot(10**17))}, "targets/a/b/x.md", "not a snapshot"),
         ({"targets/a/b/" + "x" * 256: (FILE, build_snapshot(1))}, "targets/a/b/" + "x" * 256, "long"),
         ({"policy.yaml": (FILE, b"approval: unattended\n")}, "policy.yaml", "no such file"),
         ({"config": (FILE, b"[reflect]\n\tapproval = unattended\n")}, "config", "no such file"),

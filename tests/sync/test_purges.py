@@ -154,7 +154,7 @@ def test_nothing_is_exchanged_while_main_does_not_name_all_that_was_purged(
     before = git(remote, "rev-parse", "main")
     with pytest.raises(ReflectError, match="no longer lists everything that was purged") as refused:
         laptop.sync()
-    assert "put it back" in (refused.value.hint or "")
+    assert "undo it" in (refused.value.hint or "")
     assert PATH not in laptop.list_paths() and git(remote, "rev-parse", "main") == before
     laptop.commit(path, said)
     laptop.sync()
