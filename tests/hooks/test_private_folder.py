@@ -74,7 +74,7 @@ def require_captures_after(fault_run: Callable[[], None], project: Path, store_h
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-@pytest.mark.parametrize("strike", [_remove, _file, _link_to_nothing, _link_to_a_folder, _fifo])
+@pytest.mark.parametrize("fault_run", [_remove, _file, _link_to_nothing, _link_to_a_folder, _fifo])
 def test_a_hook_makes_a_folder_again(
     project: Path, store_home: Path, run_cli: RunCli, fault_run: Callable[[Path], None], name: str
 ) -> None:
@@ -82,7 +82,7 @@ def test_a_hook_makes_a_folder_again(
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("strike", [_remove, _folder, _link_to_nothing, _link_to_a_folder, _fifo])
+@pytest.mark.parametrize("fault_run", [_remove, _folder, _link_to_nothing, _link_to_a_folder, _fifo])
 def test_a_hook_makes_a_file_again(
     project: Path, store_home: Path, run_cli: RunCli, fault_run: Callable[[Path], None], name: str
 ) -> None:
