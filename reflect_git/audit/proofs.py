@@ -68,13 +68,11 @@ def check_proofs(ctx: AuditContext) -> Iterator[Finding]:
     moments = [parse_utc(made["timestamp"]) for made in decided]
     suspects = find_suspects(ctx.store, ctx.env, moments) if moments else []
     for made, moment in zip(decided, moments, strict=True):
+        kinds = _SUSPICIONS_BY_CHANNEL[made["by"]["road"]]
         near = [
             (suspect, reason)
-            for suspect in suspects
-            for reason in suspect.reasons
-            if reason.kind in _SUSPICIONS_BY_CHANNEL[made["by"]["road"]]
-            and _can_decide(ctx, made, reason)
-            and suspect.is_near(reason, moment)
+            for suspect, reason in _list_near(suspects, moment, kinds)
+            if _can_decide(ctx, made, reason)
         ]
         if near:
             yield _build_finding(made, near[-1][0], near[-1][1], len({id(suspect) for suspect, _ in near}))
@@ -90,13 +88,7 @@ def check_captures(ctx: AuditContext) -> Iterator[Finding]:
     moments = [parse_utc(signal["stored"]) for signal in typed]
     suspects = find_suspects(ctx.store, ctx.env, moments) if moments else []
     for signal, moment in zip(typed, moments, strict=True):
-        near = [
-            (suspect, reason)
-            for suspect in suspects
-            for reason in suspect.reasons
-            if (reason.kind == CAPTURES or (reason.kind == OPAQUE and signal["status"] == "captured"))
-            and suspect.is_near(reason, moment)
-        ]
+        near = _list_near(suspects, moment, (CAPTURES, OPAQUE) if signal["status"] == "captured" else (CAPTURES,))
         if near:
             suspect, reason = near[-1]
             described = _describe_suspect(suspect, reason, len(near))
@@ -104,6 +96,16 @@ def check_captures(ctx: AuditContext) -> Iterator[Finding]:
             found = Finding("unproved", DECIDE, signal["id"], message, "", get_record_path(signal["id"]))
             no = f"reflect-git dismiss {signal['id']}"
             yield replace(found, hint=f"if you typed it: reflect-git audit --accept {found.key}; if not: {no}")
+
+
+def _list_near(suspects: Sequence[Suspect], moment: float, kinds: Sequence[str]) -> list[tuple[Suspect, Suspicion]]:
+    """List the calls that could have acted at a moment, each with every reason of these kinds."""
+    return [
+        (suspect, reason)
+        for suspect in suspects
+        for reason in suspect.reasons
+        if reason.kind in kinds and suspect.is_near(reason, moment)
+    ]
 
 
 def _list_manual_signals(ctx: AuditContext) -> list[Signal]:

@@ -78,7 +78,7 @@ def find_risks(text: str, trust: str) -> list[Finding]:
     mixed = next((word for word in words if re.search(_LATIN, word) and re.search(_LOOKALIKE, word)), "")
     if mixed:
         message = f"'{mixed}' mixes letters of two alphabets that look alike"
-        found.append(Finding(RISK, "mixed-script", message, "type the word anew: --text TEXT"))
+        found.append(Finding(RISK, "mixed-script", message, "type the word again: --text TEXT"))
     # As a reader takes it: no invisible letters within a word, wide letters as plain ones.
     seen = "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
     plain = to_lower(seen)

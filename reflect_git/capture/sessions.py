@@ -152,7 +152,7 @@ def end_dead_sessions(store: Store, env: Env, now: float) -> int:
     for cursor in dead:
         try:
             _finish_session(store, env, cursor, "SessionStart", 0.0)
-        except Exception as error:  # a full disk passes, and one transcript must not stand in the way of the others
+        except Exception as error:  # a full disk passes, and one bad transcript must not stop the others
             store.log(f"transcript: {type(error).__name__}: {error}")
             if now - max(_get_mtime(cursor.transcript), cursor.begun) > _GIVE_UP_SECONDS:
                 session_state.delete_cursor(store, cursor)

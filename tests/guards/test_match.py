@@ -56,10 +56,12 @@ def test_commands(matcher: dict[str, Any], command: str, applies: bool) -> None:
 
 def test_paths_are_relative_to_the_project() -> None:
     matcher = {"paths": ["src/gen/**"]}
-    given = {"file_path": "/work/shop/src/gen/a.ts", "content": "x"}
-    assert find_match(matcher, Call("Write", given, root="/work/shop"))
-    assert not find_match(matcher, Call("Write", given, root="/work"))
-    assert find_match(matcher, Call("Bash", {"command": "rm gen/a.ts"}, folder="/work/shop/src", root="/work/shop"))
+    given = {"file_path": "/home/pat/shop/src/gen/a.ts", "content": "x"}
+    assert find_match(matcher, Call("Write", given, root="/home/pat/shop"))
+    assert not find_match(matcher, Call("Write", given, root="/home/pat"))
+    assert find_match(
+        matcher, Call("Bash", {"command": "rm gen/a.ts"}, folder="/home/pat/shop/src", root="/home/pat/shop")
+    )
     assert _applies(matcher, "Write", file_path="C:\\work\\shop\\src\\gen\\a.ts", content="x")
     assert _applies({"paths": ["~/.ssh/**"], "access": "read"}, "Read", file_path="/home/pat/.ssh/id")
 
