@@ -30,7 +30,7 @@ LAYERS = (
     ("errors", "paths"),
 )
 MAX_FOLDER_MODULES = 24
-MAX_MODULES = 290
+MAX_MODULES = 360
 # Names from before the tree had layers. No file, folder or part of a file name may use one again.
 OLD_NAMES = frozenset(
     "sitting sittings stains desk deck portrait corpses spool glance chronicle mainline fold folding forgetting "
