@@ -245,6 +245,18 @@ _ALLOWED_NETWORK_VARIABLES = (
     "GIT_PROXY_COMMAND",
 )
 
+# A gc deletes packs that another git has listed but not yet opened. git then dies, or takes the objects for missing.
+# The next git finds the new packs. Only queries are repeated, since they change nothing.
+_READ_ATTEMPTS = 3
+_QUERIES = (
+    "cat-file", "diff-tree", "fsck", "grep", "log", "ls-tree", "merge-base", "rev-list", "rev-parse", "show",
+    "verify-pack",
+)  # fmt: skip
+_LOST_OBJECT = (
+    b"cannot be accessed", b"cannot be mapped", b"index not opened", b"index unavailable", b"nable to read",
+    b"ould not read", b"bad object", b"bad tree object", b"missing ", b"invalid reflog entry",
+)  # fmt: skip
+
 
 class GitError(ReflectError):
     """git failed; the message contains its stderr."""
@@ -321,10 +333,18 @@ class Git:
 
     def run(
         self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), index: str = "",
-        profile: str = LOCAL, check: bool = True, seconds: Optional[float] = None,
+        profile: str = LOCAL, check: bool = True, seconds: Optional[float] = None, most: float = float("inf"),
+        through: Sequence[str] = (),
     ) -> Result:  # fmt: skip
-        """Run git to its end; raise GitError if it fails, unless `check` is False."""
-        result = self.start(*arguments, config=config, index=index, profile=profile).communicate(stdin, seconds)
+        """Run git to its end; raise GitError if it fails, unless `check` is False.
+
+        A query that failed because a gc of the user replaced packs under it is run again.
+        """
+        for _ in range(_READ_ATTEMPTS):
+            child = self.start(*arguments, config=config, index=index, profile=profile, through=through)
+            result = child.communicate(stdin, seconds, most)
+            if not result.code or arguments[0] not in _QUERIES or not any(map(result.err.__contains__, _LOST_OBJECT)):
+                break
         if check and result.code:
             raise GitError(arguments, result)
         return result
@@ -388,7 +408,7 @@ class Git:
         """Yield the bytes of each object, in order; nothing at all above `most` bytes or the limits of `through`."""
         asked = "".join(f"{oid}\n" for oid in ids).encode()
         options = ("cat-file", "--batch", "--buffer")
-        result = self.start(*options, through=through).communicate(asked, most=most) if ids else None
+        result = self.run(*options, stdin=asked, check=False, most=most, through=through) if ids else None
         if result is None or len(result.out) > most or (result.code and through):
             return
         if result.code:

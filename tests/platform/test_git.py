@@ -132,6 +132,30 @@ def test_a_missing_object_is_empty_and_shifts_nothing(repository: Git) -> None:
     assert list(repository.blobs([])) == []
 
 
+def test_only_a_query_whose_objects_a_gc_moved_is_run_again(repository: Git, tmp_path: Path) -> None:
+    """The first two calls die as git does when a gc deletes a pack that it has listed, but not opened."""
+    real, count = repository.program, tmp_path / "count"
+    (blob,) = repository.tree("HEAD").values()
+
+    def fail_first_calls(message: str) -> None:
+        count.write_text("")
+        fail = f"echo >>{count}; [ $(wc -l <{count}) -gt 2 ] || {{ echo '{message}' >&2; exit 128; }}"
+        repository.program = script(tmp_path / "git", f'{fail}\nexec {real} "$@"')
+
+    for message in ("fatal: packfile objects/pack/pack-1.pack cannot be accessed", "fatal: unable to read 1234"):
+        fail_first_calls(message)
+        assert list(repository.blobs([blob])) == [b"a\n"]
+        fail_first_calls(message)
+        assert repository.run("cat-file", "-p", blob).out == b"a\n"
+        fail_first_calls(message)
+        with pytest.raises(GitError, match=message[7:]):
+            repository.run("hash-object", "-w", "--stdin")
+    fail_first_calls("fatal: not a git repository")
+    with pytest.raises(GitError, match="not a git repository"):
+        repository.run("cat-file", "-p", blob)
+    assert count.read_text() == "\n"
+
+
 def test_much_in_and_much_out_at_once(repository: Git) -> None:
     """More than a pipe holds, in both directions: writing everything before reading would wait forever."""
     (blob,) = repository.tree("HEAD").values()
