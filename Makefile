@@ -72,8 +72,9 @@ dead: $(STAMP) ## vulture: unused code
 demo: $(STAMP) ## show the product in a minute, in a throw-away home
 	@$(BIN)/reflect-git demo
 
-docs: $(STAMP) ## generate docs/commands.md, the man pages and the picture
+docs: $(STAMP) ## generate docs/commands.md, the man pages and the pictures
 	@$(PY) docs/generate.py
+	@$(PY) docs/trend_picture.py
 	@$(PY) docs/picture.py
 
 house: $(STAMP) ## print every package and module with its summary, imports and sizes

@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 
 _SECOND = len("2026-02-11T10:00:00")
 NO_PROJECT = "-"  # of a session outside of any project
+_NEW_TOKENS = ("input", "output", "cache_write")  # what is read from the cache was counted when it was written
 _NO_KEYS = "summary"  # the type of signals that describe a whole session
 
 
 class RecordedSession(NamedTuple):
-    """The figures of one session, from all its exposure records."""
+    """The figures of one session, from all its exposure records.
+
+    `name`: its hash. `typed`: messages of the person. `tokens`: read for the first time and written; None if unknown.
+    `versions`: of each file that it loaded.
+    """
 
     start: str
     project: str
@@ -32,6 +37,13 @@ class RecordedSession(NamedTuple):
     client: str | None
     loaded: frozenset[str]
     hits: frozenset[str]
+    name: str = ""
+    typed: int = 0
+    corrections: int = 0
+    failures: int = 0
+    interruptions: int = 0
+    tokens: int | None = None
+    versions: Mapping[str, int] = {}
 
 
 class SessionEvents:
@@ -74,14 +86,17 @@ class SessionEvents:
 def _read_session(one: Mapping[str, Any], aliases: Mapping[str, str]) -> RecordedSession:
     project = one["project"]["key"] if one["project"] else NO_PROJECT
     loaded = frozenset([rule for listed in one["rules"].values() for rule in listed])
+    used = one.get("tokens")
     return RecordedSession(
-        one["start"], aliases.get(project, project), one["model"], one["client"], loaded, frozenset(one["hits"])
-    )
+        one["start"], aliases.get(project, project), one["model"], one["client"], loaded, frozenset(one["hits"]),
+        one["session"], one["typed"], one["corrections"], sum(one["failures"].values()), one["interruptions"],
+        sum(used.get(name, 0) for name in _NEW_TOKENS) if used else None, one.get("versions") or {},
+    )  # fmt: skip
 
 
 def _merge(one: RecordedSession, other: RecordedSession) -> RecordedSession:
-    """Return a session that was resumed: its figures were recorded each time it ended."""
-    first, last = sorted((one, other), key=lambda each: each.start)
+    """Return a session that was resumed: its figures, from its first message on, were recorded each time it ended."""
+    first, last = sorted((one, other), key=lambda each: (each.start, each.typed))
     return last._replace(start=first.start, loaded=one.loaded | other.loaded, hits=one.hits | other.hits)
 
 

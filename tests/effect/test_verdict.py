@@ -77,7 +77,7 @@ def test_harm_needs_a_rise_over_the_sessions_since_the_first_event() -> None:
 
 def test_recurring_needs_a_high_rate_over_the_sessions_since_the_first_event() -> None:
     """A season that began late makes the rate before the approval look low."""
-    steady = case((4, 100), (4, 40))
+    steady = case((4, 100), (3, 40))
     assert verdict.judge(steady, PRIOR).verdict == verdict.RECURRING
     assert verdict.judge(steady._replace(since_first=Count(4, 12)), PRIOR).verdict == verdict.NO_EVIDENCE
 
