@@ -246,6 +246,35 @@ def handle_answer(store: Store, event: Event, folder: str, env: Env) -> None:
         asked_questions.save_answers(store, event)
 
 
+def check_stop(root: str) -> None:
+    """Handle Stop for the guards of a store: a required command may be missing."""
+    from reflect_git.guards import stop
+
+    os.umask(0o077)
+    data = read_input(0)
+    event = parse_event(data)
+    answer = stop.decide(event, data, root, os.environ, lambda: _read_last_entries(_get_transcript(event)))
+    _print_json(answer)
+
+
+STOP_BYTES = 8 << 20
+STOP_SECONDS = 2.0
+
+
+def _read_last_entries(transcript: str) -> list[dict[str, Any]]:
+    """Return the entries at the end of a transcript; none if they cannot all be read in time."""
+    from reflect_git.capture.transcript.lines import LineReader, open_transcript, parse_line
+
+    descriptor = open_transcript(transcript, paths.projects_dir(os.environ))
+    try:
+        start = max(0, os.fstat(descriptor).st_size - STOP_BYTES)
+        reader = LineReader(descriptor, start, time.monotonic() + STOP_SECONDS)
+        entries = [parse_line(line) for _, _, line in reader if line]
+        return [entry for entry in entries if entry] if reader.finished else []
+    finally:
+        os.close(descriptor)
+
+
 def _get_transcript(event: Event) -> str:
     path = event.get("transcript_path")
     if not isinstance(path, str) or not path or "\0" in path:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, one_line, printable
@@ -30,8 +30,17 @@ MODE_HELP = {
     "ask": "Claude Code asks you first, with the rule as the reason",
     "deny": "the call does not run; Claude gets the rule and what to use instead",
 }
+_STOP_HELP = {
+    "watch": "only count the turns",
+    "deny": "Claude is sent back once to run the command; this costs a request",
+}
 _PROGRESS_SECONDS = 1.0
 WRONG_QUESTION = "numbers of wrong matches, Enter for none, q to cancel: "
+
+
+def describe_mode(plan: GuardPlan) -> str:
+    """Return what the mode of a plan does."""
+    return (_STOP_HELP if "requires" in plan.matcher else MODE_HELP)[plan.mode]
 
 
 def backtest_guard(cli: CliContext, ctx: Context, plan: GuardPlan) -> Backtest:
@@ -53,7 +62,7 @@ def backtest_guard(cli: CliContext, ctx: Context, plan: GuardPlan) -> Backtest:
     return found
 
 
-def format_backtest(found: Backtest) -> Iterator[str]:
+def format_backtest(found: Backtest, matcher: Mapping[str, Any]) -> Iterator[str]:
     """Yield the sum, then each distinct match with its number, count and last date."""
     if not found.sessions:
         yield "no past calls to try it on: Claude Code has kept no transcripts where the rule applies"
@@ -61,9 +70,9 @@ def format_backtest(found: Backtest) -> Iterator[str]:
     if not found.matches:
         yield f"it would have matched nothing in {plural(found.sessions, 'session')}, {plural(found.days, 'day')}"
         return
-    last = found.matches[0]
+    last, unit = found.matches[0], "turn" if "requires" in matcher else "call"
     yield (
-        f"{plural(found.calls, 'call')} in {plural(found.days, 'day')}, in {found.hits} of "
+        f"{plural(found.calls, unit)} in {plural(found.days, 'day')}, in {found.hits} of "
         f"{plural(found.sessions, 'session')}; last: `{one_line(last.text, 60)}` {candidate_view.format_day(last.last)}"
     )
     room = candidate_view.text_width()
@@ -82,7 +91,7 @@ def confirm_matches(
 
     while True:
         found = backtest_guard(cli, ctx, plan)
-        for line in format_backtest(found):
+        for line in format_backtest(found, plan.matcher):
             show(printable(line))
         if not found.matches:
             return plan, found

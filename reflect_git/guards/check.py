@@ -14,10 +14,9 @@ from reflect_git.records import json_form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Optional
 
-    from reflect_git.guards.match import Call
     from reflect_git.guards.stored import StoredGuard
 
     Env = Mapping[str, str]
@@ -66,51 +65,59 @@ def decide(event: Event, data: bytes, root: str, env: Env) -> dict[str, str]:
         return {"permissionDecision": "deny", "permissionDecisionReason": problem or f"{CANARY}: {len(guards)}"}
     likely, problem = load_likely(git_dir, data.decode("utf-8", "replace"))
     if problem:
-        _log_problem(root, env, problem)
+        log_problem(root, env, problem)
     likely.sort(key=lambda guard: -MODES.index(guard.mode))
-    fired = _find_firings(likely, event, root, env) if likely else []
+    fired = _find_call_firings(likely, event, root, env) if likely else []
     if not fired:
         return {}
     strongest = max((guard.mode for guard, _ in fired), key=MODES.index)
     is_alone = strongest == "ask" and env.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
     acts_as = "hint" if is_alone else strongest
     try:
-        _log_firings(git_dir, event, fired, acts_as, is_alone, env)
+        log_firings(git_dir, event, fired, acts_as, is_alone, env)
     except OSError:  # a full disk does not switch a guard off
         pass
     return _build_answer([guard for guard, _ in fired if guard.mode == strongest], acts_as)
 
 
-def _find_firings(guards: Sequence[StoredGuard], event: Event, root: str, env: Env) -> list[Firing]:
-    """Return the guards that apply to the call here, with what they matched."""
+def _find_call_firings(guards: Sequence[StoredGuard], event: Event, root: str, env: Env) -> list[Firing]:
     from reflect_git.guards.match import Call, find_match
-    from reflect_git.paths import find_top
 
     cwd = event.get("cwd")
     cwd = cwd if isinstance(cwd, str) else ""
-    folder = env.get("CLAUDE_PROJECT_DIR") or cwd
-    top = (find_top(folder) or folder) if folder else ""
+    folder, top = find_project(event, env)
     call = Call(str(event["tool_name"]), event["tool_input"], cwd, top, _read_branch(top))
+    return find_firings(guards, lambda guard: find_match(guard.matcher, call), folder, root, env)
+
+
+def find_project(event: Event, env: Env) -> tuple[str, str]:
+    """Return the folder of the session and the top of its project; empty if not known."""
+    from reflect_git.paths import find_top
+
+    cwd = event.get("cwd")
+    folder = env.get("CLAUDE_PROJECT_DIR") or (cwd if isinstance(cwd, str) else "")
+    return folder, (find_top(folder) or folder) if folder else ""
+
+
+def find_firings(
+    guards: Sequence[StoredGuard], find: Callable[[StoredGuard], str], folder: str, root: str, env: Env
+) -> list[Firing]:
+    """Return the guards that apply here, with what `find` says that they match."""
     deadline, found = time.monotonic() + _SECONDS, []
     here: Optional[_Project] = None
     for guard in guards:
         if time.monotonic() > deadline:
             break
-        matched = _match_safely(find_match, guard, call)
+        try:
+            matched = find(guard)
+        except Exception:  # a damaged or hostile matcher matches nothing, and does not stop the other guards
+            continue
         if matched and guard.project is not None:
             here = here or _Project(root, folder, env)
             matched = matched if here.has_key(guard.project) else ""
         if matched:
             found.append((guard, matched))
     return found
-
-
-def _match_safely(find_match: Any, guard: StoredGuard, call: Call) -> str:
-    """Return what a guard matches; a damaged matcher matches nothing and does not stop the other guards."""
-    try:
-        return str(find_match(guard.matcher, call))
-    except Exception:  # whatever a hostile matcher makes of it
-        return ""
 
 
 def _read_branch(top: str) -> str:
@@ -159,7 +166,7 @@ class _Project:
 
 def _build_answer(guards: Sequence[StoredGuard], mode: str) -> dict[str, str]:
     """Return the answer for the rules that apply: they all have the same mode."""
-    rules = "\n".join(_format_rule(guard) for guard in guards[:_MAX_SHOWN])[:_MAX_REASON]
+    rules = "\n".join(format_rule(guard) for guard in guards[:_MAX_SHOWN])[:_MAX_REASON]
     if mode == "deny":
         said = f"Not run, because a rule of the user forbids it.\n{rules}"
         return {"permissionDecision": "deny", "permissionDecisionReason": said}
@@ -170,12 +177,13 @@ def _build_answer(guards: Sequence[StoredGuard], mode: str) -> dict[str, str]:
     return {}
 
 
-def _format_rule(guard: StoredGuard) -> str:
-    name, text, instead = map(_make_printable, (guard.number or guard.learning, guard.text, guard.instead))
+def format_rule(guard: StoredGuard) -> str:
+    """Return a rule as the model reads it."""
+    name, text, instead = map(make_printable, (guard.number or guard.learning, guard.text, guard.instead))
     return f"Rule {name}: {text}" + (f"\nUse instead: {instead}" if instead else "")
 
 
-def _make_printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Return a text on one line, with control, direction and other invisible characters as escapes."""
     flat = " ".join(text.split())
     if flat.isascii() and flat.isprintable():
@@ -186,23 +194,25 @@ def _make_printable(text: str) -> str:
     )
 
 
-def _log_firings(git_dir: str, event: Event, fired: Sequence[Firing], acts_as: str, is_alone: bool, env: Env) -> None:
+def log_firings(git_dir: str, event: Event, fired: Sequence[Firing], acts_as: str, is_alone: bool, env: Env) -> None:
     """Add a line for every guard that fired to the session's log."""
     from reflect_git.paths import home_dir
     from reflect_git.redact import redact
 
     made, home = [], home_dir(env)
+    tool = str(event.get("tool_name") or event.get("hook_event_name"))[:_MAX_MATCHED]
+    call = str(event.get("tool_use_id") or event.get("prompt_id") or "")[:80]
     for guard, matched in fired:
         stronger = acts_as if acts_as in ("deny", "ask") else guard.mode
         outcome = _OUTCOMES["hint" if is_alone and guard.mode == "ask" else stronger]
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "learning": guard.learning, "mode": guard.mode,
-            "tool": str(event.get("tool_name"))[:_MAX_MATCHED], "matched": redact(matched, home)[:_MAX_MATCHED],
-            "outcome": outcome, "call": str(event.get("tool_use_id") or "")[:80],
+            "tool": tool, "matched": redact(matched, home)[:_MAX_MATCHED],
+            "outcome": outcome, "call": call,
         }  # fmt: skip
         made.append({**line, "note": "no person present"} if is_alone and guard.mode == "ask" else line)
-    folder = os.path.join(git_dir, "reflect", "firings")
-    path = os.path.join(folder, f"{_get_log_name(str(event.get('session_id')))}.jsonl")
+    path = get_log_path(git_dir, event)
+    folder = os.path.dirname(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -216,16 +226,17 @@ def _log_firings(git_dir: str, event: Event, fired: Sequence[Firing], acts_as: s
         os.close(descriptor)
 
 
-def _get_log_name(session: str) -> str:
-    """Return the name of a session's log; the id comes from outside and must not become another path."""
-    if 0 < len(session) <= 64 and session.replace("-", "").replace("_", "").isalnum() and session.isascii():
-        return session
-    from reflect_git.records.ids import digest
+def get_log_path(git_dir: str, event: Event) -> str:
+    """Return the path of a session's log; the session's id comes from outside and must not become another path."""
+    name = str(event.get("session_id"))
+    if not (0 < len(name) <= 64 and name.replace("-", "").replace("_", "").isalnum() and name.isascii()):
+        from reflect_git.records.ids import digest
 
-    return digest(session)[:20]
+        name = digest(name)[:20]
+    return os.path.join(git_dir, "reflect", "firings", f"{name}.jsonl")
 
 
-def _log_problem(root: str, env: Env, problem: str) -> None:
+def log_problem(root: str, env: Env, problem: str) -> None:
     """Tell `doctor` about a table that cannot be used."""
     try:
         from reflect_git.store.repository import Store

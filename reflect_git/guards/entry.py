@@ -9,7 +9,7 @@ import os
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
-from reflect_git.guards.table import get_script_path
+from reflect_git.guards.table import get_script_path, read_table
 from reflect_git.platform import claude_settings
 from reflect_git.store import opening, settings_manifest
 from reflect_git.store.repository import Store
@@ -42,15 +42,23 @@ def entry_state(env: Env, root: str = "") -> str:
         found = claude_settings.list_guard_entries(claude_settings.read_settings(_get_settings_path(env)))
     except (ReflectError, OSError):
         return UNREADABLE
-    if not found:
+    events = _list_events(os.path.join(opening.locate_store(env, root), ".git"))
+    if set(events) - {event for event, _ in found}:
         return MISSING
-    return PRESENT if found == [get_entry_command(env, root)] else OUTDATED
+    return PRESENT if found == [(event, get_entry_command(env, root, event)) for event in sorted(events)] else OUTDATED
 
 
-def get_entry_command(env: Env, root: str = "") -> list[str]:
-    """Return the program of the entry and its arguments."""
+def _list_events(git_dir: str) -> list[str]:
+    """List the events that the guards of the table are about; without a table, that of tool calls."""
+    guards = read_table(git_dir)
+    events = {claude_settings.STOP_EVENT if "requires" in one.matcher else claude_settings.CALL_EVENT for one in guards}
+    return sorted(events) or [claude_settings.CALL_EVENT]
+
+
+def get_entry_command(env: Env, root: str = "", event: str = claude_settings.CALL_EVENT) -> list[str]:
+    """Return the program of an event's entry and its arguments."""
     script = get_script_path(os.path.join(opening.locate_store(env, root), ".git"))
-    handler = claude_settings.build_guard_hooks(script)["PreToolUse"][0]["hooks"][0]
+    handler = claude_settings.build_guard_hooks(script, [event])[event][0]["hooks"][0]
     return [handler["command"], *handler["args"]]
 
 
@@ -76,8 +84,9 @@ def _write_settings(env: Env, store: Optional[Store], script: str, wanted: bool)
     made: list[str] = []
     after: Optional[bytes]
     try:
-        if wanted:
-            after, made = claude_settings.add_guard_entry(before, script, note.get("made"))
+        if store and wanted:
+            events = _list_events(store.git_dir)
+            after, made = claude_settings.add_guard_entry(before, script, note.get("made"), events)
         else:
             after = claude_settings.remove_guard_entry(before, note.get("made"), note.get("blank"))
     except ReflectError as error:

@@ -21,8 +21,13 @@ _EDITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _WILDCARDS = "*?["
 
 
-def build_matcher(tool: str, match: str, globs: Sequence[str], content: str) -> Matcher:
-    """Return the matcher that the options `--tool`, `--match`, `--path` and `--content` describe."""
+def build_matcher(tool: str, match: str, globs: Sequence[str], content: str, required: Sequence[str] = ()) -> Matcher:
+    """Return the matcher that the options `--tool`, `--match`, `--path`, `--content` and `--requires` describe."""
+    if required and (match or tool):
+        raise _usage_error("--requires is about the end of a turn, --match and --tool about a call", "give one of them")
+    if required:
+        edits = build_matcher("", "", globs or ["**"] if not content else globs, content)
+        return {**edits, "requires": [parse_command_clause(text) for text in required]}
     is_path_tool = tool in (*_READING_TOOLS, *_EDITING_TOOLS)
     if content and (match or tool in ("Bash", *_READING_TOOLS)):
         raise _usage_error("--content is for text that a call adds to a file", "give it with or without --path")
@@ -72,6 +77,9 @@ def _with_exceptions(matcher: Matcher, clauses: Sequence[Clause]) -> Matcher:
 
 def except_call(matcher: Matcher, call: Call) -> Matcher | None:
     """Return the matcher with an exception for this very command or file; None if that cannot be expressed."""
+    if "requires" in matcher:
+        edits = except_call({name: value for name, value in matcher.items() if name != "requires"}, call)
+        return {**edits, "requires": matcher["requires"]} if edits else None
     for _ in range(len(call.commands) + len(call.writes) + len(call.reads)):
         found = find_match(matcher, call)
         if not found:
@@ -124,9 +132,19 @@ def find_problem(matcher: Any) -> str:
         return "it matches nothing"
     if len(json.dumps(matcher)) > MAX_MATCHER_BYTES:
         return "it is too long"
-    if set(matcher) - {"any", "except", "instead"} or not isinstance(matcher.get("except", []), list):
+    required = matcher.get("requires", [])
+    parts = (matcher.get("except", []), required)
+    if set(matcher) - {"any", "except", "instead", "requires"} or not all(isinstance(one, list) for one in parts):
         return "it has unknown parts"
-    for clause in (*matcher["any"], *matcher.get("except", ())):
+    if "requires" in matcher and (
+        not required
+        or any(not isinstance(clause, dict) or get_kind(clause) != "run" for clause in required)
+        or any(
+            not isinstance(clause, dict) or get_kind(clause) not in ("paths", "content") for clause in matcher["any"]
+        )
+    ):
+        return "it has to name edited files, and commands that are required"
+    for clause in (*matcher["any"], *matcher.get("except", ()), *required):
         problem = _find_clause_problem(clause)
         if problem:
             return problem
@@ -179,6 +197,8 @@ _VALUE_CHECKS: dict[str, Callable[[Any], bool]] = {
 def describe_matcher(matcher: Mapping[str, Any]) -> str:
     """Return a matcher in a few words: `npm install with -g, except npm publish`."""
     said = " or ".join(map(_describe_clause, matcher.get("any") or ()))
+    if "requires" in matcher:
+        said = f"ending a turn without {' or '.join(map(_describe_clause, matcher['requires']))} after {said}"
     spared = ", ".join(map(_describe_clause, matcher.get("except") or ()))
     return f"{said}, except {spared}" if spared else said
 

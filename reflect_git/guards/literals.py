@@ -15,6 +15,7 @@ from reflect_git.records import json_form
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+STOP_EVENT = '"hook_event_name":"Stop"'  # in no call: there its quotes are escaped
 _SHORTEST = 2
 _SHORT = 3
 _MOST_TEXTS = 60
@@ -43,6 +44,8 @@ class Texts(NamedTuple):
 
 def find_texts(matcher: Mapping[str, Any]) -> Texts | None:
     """Return the texts of a guard's matcher; None if every call has to be looked at."""
+    if "requires" in matcher:
+        return Texts((STOP_EVENT,))
     clauses = matcher.get("any")
     found: list[Texts] = []
     for clause in clauses if isinstance(clauses, list) else [matcher]:

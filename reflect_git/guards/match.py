@@ -39,6 +39,8 @@ nor strings), `strings` (code and strings) or `all`. Without `paths`, every file
 Other tools: by name, and optionally a regular expression over the texts of their input.
 
     {"tool": "mcp__github__merge*", "text": "main"}
+
+A matcher with the key `requires` applies to no call: it is about the end of a turn, see `stop`.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
 
 PATTERN_SECONDS = 0.02
 _LONGEST_TEXT = 200_000
-_EDITORS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+EDITORS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _WRITING_WORDS = ("write", "edit", "create", "update", "append", "delete", "move", "replace", "insert")
 _MAKES_BRANCH = ("-b", "-B", "-c", "-C", "--create", "--orphan")
 
@@ -111,7 +113,7 @@ class Call:
     def _find_writes(self) -> list[tuple[str, str, str]]:
         path = _get_text(self.given, "file_path") or _get_text(self.given, "notebook_path")
         found: list[tuple[str, str, str]] = []
-        if self.tool in _EDITORS or (self.tool.startswith("mcp__") and _is_writing(self.tool)):
+        if self.tool in EDITORS or (self.tool.startswith("mcp__") and _is_writing(self.tool)):
             path = path or _get_text(self.given, "path") or _get_text(self.given, "destination")
             new = [
                 _get_text(self.given, key) for key in ("new_string", "content", "new_source", "new_str", "file_text")
@@ -161,6 +163,8 @@ class Call:
 
 def find_match(matcher: Matcher, call: Call) -> str:
     """Return what in a call the matcher applies to, in a few words; empty if it does not apply."""
+    if "requires" in matcher:
+        return ""
     clauses = matcher.get("any")
     exceptions = [clause for clause in matcher.get("except") or () if isinstance(clause, dict)]
     for clause in clauses if isinstance(clauses, list) else (matcher,):

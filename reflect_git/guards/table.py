@@ -118,6 +118,7 @@ def _build_script(store: Store, has_texts: bool, any_case: bool) -> str:
         "# Written by reflect-git: passes a tool call to Python only if it contains a text of a guard.\n"
         "exec 2>/dev/null\n"
         '[ "$REFLECT_GIT_OFF" != 1 ] || exit 0\n'
+        f'[ "$1" != stop ] || {{ {python} stop; exit 0; }}\n'
     )
     if not has_texts or not grep:
         return f"{head}{python}\nexit 0\n"

@@ -195,6 +195,7 @@ Test = Callable[[Any], bool]
 
 HOOK_MARK = "# reflect-git"
 GUARD_MARK = "/.git/reflect/guard"
+CALL_EVENT, STOP_EVENT = "PreToolUse", "Stop"  # the events of guards
 _GUARD_TOOLS = "Bash|Read|Grep|Edit|Write|NotebookEdit|mcp__.*"
 _GUARD_SECONDS = 5
 MALFORMED_CODE = "settings-malformed"
@@ -208,11 +209,11 @@ def has_our_hooks(data: bytes | None) -> bool:
     return bool(data) and HOOK_MARK.encode() in (data or b"") and bool(_list_hooks_in(data, _is_our_hook))
 
 
-def list_guard_entries(data: bytes | None) -> list[list[str]]:
-    """List the program and its arguments of every guard entry in these settings."""
+def list_guard_entries(data: bytes | None) -> list[tuple[str, list[str]]]:
+    """List event, program and arguments of every guard entry in these settings."""
     if not data or GUARD_MARK.encode() not in data:
         return []
-    return [words for _, _, words in _list_hooks_in(data, _is_guard_entry)]
+    return [(event, words) for event, _, words in _list_hooks_in(data, _is_guard_entry)]
 
 
 def _list_hooks_in(data: bytes | None, is_ours: Test) -> list[tuple[str, str, list[str]]]:
@@ -228,21 +229,27 @@ def build_hooks(plugin_hooks: bytes, launcher: str) -> Hooks:
     return hooks
 
 
-def build_guard_hooks(script: str) -> Hooks:
-    """Return the entry that runs the script of the guards before a tool call.
+def build_guard_hooks(script: str, events: Sequence[str] = (CALL_EVENT,)) -> Hooks:
+    """Return the entries that run the script of the guards before a tool call, or at the end of a turn.
 
-    It has to end with 0 whatever happens to the script: a shell that cannot read its script ends with 2, which Claude
-    Code takes as a refusal of the call.
+    They have to end with 0 whatever happens to the script: a shell that cannot read its script ends with 2, which
+    Claude Code takes as a refusal of the call.
     """
     path = quote(script)
-    line = f"[ -f {path} ] && [ -r {path} ] && [ -x {path} ] && exec {path}; exit 0"
-    handler = {"type": "command", "command": "/bin/sh", "args": ["-c", line], "timeout": _GUARD_SECONDS}
-    return {"PreToolUse": [{"matcher": _GUARD_TOOLS, "hooks": [handler]}]}
+    built: Hooks = {}
+    for event in events:
+        run, matcher = (path, {"matcher": _GUARD_TOOLS}) if event == CALL_EVENT else (f"{path} stop", {})
+        line = f"[ -f {path} ] && [ -r {path} ] && [ -x {path} ] && exec {run}; exit 0"
+        handler = {"type": "command", "command": "/bin/sh", "args": ["-c", line], "timeout": _GUARD_SECONDS}
+        built[event] = [{**matcher, "hooks": [handler]}]
+    return built
 
 
-def add_guard_entry(data: bytes | None, script: str, made: Sequence[str] | None) -> tuple[bytes, list[str]]:
-    """Return the settings with one guard entry, and the containers we created; as `add_hooks`."""
-    return add_hooks(data, build_guard_hooks(script), made, _is_guard_entry)
+def add_guard_entry(
+    data: bytes | None, script: str, made: Sequence[str] | None, events: Sequence[str] = (CALL_EVENT,)
+) -> tuple[bytes, list[str]]:
+    """Return the settings with one guard entry for each event, and the containers we created; as `add_hooks`."""
+    return add_hooks(data, build_guard_hooks(script, events), made, _is_guard_entry)
 
 
 def remove_guard_entry(data: bytes | None, made: Sequence[str] | None, blank: str | None) -> bytes | None:

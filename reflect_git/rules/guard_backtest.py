@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.capture.transcript.calls import read_tool_calls
+from reflect_git.capture.transcript.lines import LineReader, open_transcript, parse_line
 from reflect_git.errors import ReflectError
 from reflect_git.guards.form import build_prefilter
 from reflect_git.guards.match import Call, find_match
+from reflect_git.guards.stop import Turn, iter_turns
 from reflect_git.records.ids import parse_utc
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files
@@ -25,7 +27,10 @@ _SECOND_LENGTH = len("2026-02-11T10:00:00")
 
 
 class PastMatch(NamedTuple):
-    """A distinct command or file that a guard would have matched, and the last call with it."""
+    """A distinct command or file that a guard would have matched, and the last call with it.
+
+    For the end of a turn: the last edited file.
+    """
 
     text: str
     times: int
@@ -72,30 +77,35 @@ def run_backtest(
     scopes = _Scopes(ctx, rule)
     may_match = build_prefilter(matcher)
     sessions: set[str] = set()
-    hits: dict[str, list[tuple[ToolCall, Call]]] = {}
+    hits: dict[str, list[tuple[ToolCall | Turn, Call]]] = {}
     first = last = ""
     for number, path in enumerate(transcripts):
         if on_file:
             on_file(number, len(transcripts))
-        for made in _read_calls(path, projects):
+        for made in _read_turns(path, projects) if "requires" in matcher else _read_calls(path, projects):
             root = scopes.find_root(made.cwd)
             if root is None:
                 continue
             moment = made.timestamp
             first, last = min(first or moment, moment), max(last, moment)
             sessions.add(made.session)
-            if may_match(made.tool, made.input):
+            if isinstance(made, Turn):
+                found = made.find_unmet(matcher, root)
+                call = Call("Edit", {"file_path": found}, made.cwd, root)
+            elif may_match(made.tool, made.input):
                 call = Call(made.tool, made.input, made.cwd, root)
                 found = find_match(matcher, call)
-                if found:
-                    hits.setdefault(found, []).append((made, call))
+            else:
+                continue
+            if found:
+                hits.setdefault(found, []).append((made, call))
     matches = [_build_match(text, listed) for text, listed in hits.items()]
     matches.sort(key=lambda match: match.last, reverse=True)
     hit_sessions = {made.session for listed in hits.values() for made, _ in listed}
     return Backtest(tuple(matches), len(sessions), len(hit_sessions), first, _count_days(first, last))
 
 
-def _build_match(text: str, listed: list[tuple[ToolCall, Call]]) -> PastMatch:
+def _build_match(text: str, listed: list[tuple[ToolCall | Turn, Call]]) -> PastMatch:
     made, call = max(listed, key=lambda one: one[0].timestamp)
     return PastMatch(text, len(listed), len({one.session for one, _ in listed}), made.timestamp, call)
 
@@ -120,6 +130,19 @@ def _read_calls(path: str, projects: str) -> Iterator[ToolCall]:
         yield from (made for made in read_tool_calls(path, projects) if made.timestamp)
     except (ReflectError, OSError):
         return
+
+
+def _read_turns(path: str, projects: str) -> Iterator[Turn]:
+    """Yield the turns of a transcript that have calls."""
+    try:
+        descriptor = open_transcript(path, projects)
+    except (ReflectError, OSError):
+        return
+    try:
+        entries = (parse_line(line) for _, _, line in LineReader(descriptor, 0) if line)
+        yield from (turn for turn in iter_turns(entry for entry in entries if entry) if turn.timestamp)
+    finally:
+        os.close(descriptor)
 
 
 class _Scopes:

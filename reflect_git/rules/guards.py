@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 DEFAULT_MODE = "hint"
+STOP_MODES = ("watch", "deny")  # of a guard for the end of a turn
 NOT_GUARDABLE = "this rule cannot become a guard: it names no command, file or content"
 _NOT_GUARDABLE_HINT = "describe the calls: --match 'npm', --path 'src/gen/**' or --content REGEX"
 _MAX_INSTEAD_LENGTH = 300
@@ -191,8 +192,12 @@ def plan_guard(
             raise ReflectError(NOT_GUARDABLE, _NOT_GUARDABLE_HINT, "not-guardable", EXIT_DECISION)
     made = {name: value for name, value in matcher.items() if name != "instead"}
     instead = " ".join((instead or str(matcher.get("instead", ""))).split())
-    plan = GuardPlan(rule, mode or (state.mode if state else "") or DEFAULT_MODE, made, instead, is_derived,
-                     state.mode if state else "")  # fmt: skip
+    former = state.mode if state else ""
+    if "requires" in made:
+        chosen = mode or (former if former in STOP_MODES else STOP_MODES[-1])
+    else:
+        chosen = mode or former or DEFAULT_MODE
+    plan = GuardPlan(rule, chosen, made, instead, is_derived, former)
     require_usable(plan)
     return plan
 
@@ -216,6 +221,9 @@ def require_usable(plan: GuardPlan) -> None:
     problem = find_problem(plan.matcher)
     if problem:
         raise ReflectError(f"this matcher cannot be used: {problem}", "see docs/guards.md", "usage", EXIT_USAGE)
+    if "requires" in plan.matcher and plan.mode not in STOP_MODES:
+        hint = f"for the end of a turn: --mode {' or '.join(STOP_MODES)}"
+        raise ReflectError(f"this guard cannot {plan.mode}: it is not about a call", hint, "usage", EXIT_USAGE)
     if len(plan.instead) > _MAX_INSTEAD_LENGTH:
         raise ReflectError(f"--instead is longer than {_MAX_INSTEAD_LENGTH} characters", "", "usage", EXIT_USAGE)
     # Not the whole: `describe` adds punctuation of its own. A guard on main is shared with other machines.

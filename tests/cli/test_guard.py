@@ -12,6 +12,7 @@ import pytest
 from reflect_git.guards.table import read_table
 from tests.conftest import REAL_GIT, RunCli
 from tests.rules.guard_calls import bash, write_calls
+from tests.sessions import Session
 from tests.store.store_checks import allow_unattended
 from tests.stories.terminal import Terminal
 
@@ -196,3 +197,35 @@ def test_purging_the_rule_removes_its_guard(rule: str, project: Path, store_home
         terminal.types(seen.rpartition("type '")[2].partition("'")[0])
         terminal.ends()
     assert get_table(store_home) == []
+
+
+def test_a_guard_for_the_end_of_a_turn(rule: str, project: Path, home: Path, run_cli: RunCli, types: Types) -> None:
+    session = Session(home, cwd=str(project))
+    for name in ("cart.py", "tax.py", "notes.md"):
+        session.say("change it")
+        session.run_tool("Write", file_path=str(project / name), content="x")
+        if name == "tax.py":
+            session.run_tool("Bash", command="uv run ruff check .")
+    stop = ("guard", rule, "--on", "stop", "--requires", "ruff check")
+    said = types(*stop, "--path", "*.py", "--test")
+    assert "deny: Claude is sent back once to run the command" in said
+    assert "will sync     ending a turn without `ruff check` after writing *.py" in said
+    assert "1 turn in 1 day, in 1 of 1 session; last: `cart.py`" in said and "notes.md" not in said
+    for mode in ("hint", "ask"):
+        assert f"this guard cannot {mode}: it is not about a call" in types(*stop, "--mode", mode, code=2)
+    for wrong in (stop[:-2], (*stop[:2], *stop[-2:])):
+        assert "--on stop and --requires go together" in types(*wrong, code=2)
+    with Terminal(*stop, cwd=project) as terminal:
+        seen = terminal.passes(QUESTION)
+        assert "2 turns in 1 day" in seen
+        terminal.types("2" if "2  notes.md" in seen else "1")
+        assert "1 turn in 1 day" in terminal.passes(QUESTION)
+        terminal.types("")
+        assert f"guarded {rule} (deny), commit " in terminal.ends()
+    (one,) = get_guards(run_cli, project)
+    assert one["matcher"]["requires"] == [{"run": "ruff check"}] and one["matcher"]["except"]
+    assert "guard         deny: ending a turn without `ruff check`" in run_cli("show", rule, cwd=project).out
+    assert run_cli("audit", "--json", cwd=project).json()["data"]["ok"]
+    assert "1 guard, tested with a call that must be refused" in run_cli("doctor").out
+    types("unguard", rule)
+    assert not (home / ".claude" / "settings.json").exists()

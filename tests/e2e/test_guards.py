@@ -169,3 +169,39 @@ def test_a_linked_work_tree_and_a_subfolder_have_the_rules_of_their_project(
     client.run_print("install")
     assert not npm.exists()
     assert DENIED in list_results(model)[-1]
+
+
+def test_claude_is_sent_back_once_before_it_is_done(client: Client, model: Model, home: Path, project: Path) -> None:
+    """The first turn lacks the check, and ends although Claude ignores the reminder; the second has it."""
+    ruff = home / "bin" / "ruff"
+    ruff.parent.mkdir()
+    ruff.write_text("#!/bin/sh\necho checked\n")
+    ruff.chmod(0o755)
+    client.env["PATH"] = f"{ruff.parent}:/usr/local/bin:/usr/bin:/bin"
+    matcher = {"any": [{"paths": ["*.py"]}], "requires": [{"run": "ruff check"}]}
+    text = "Run ruff check before you say you are done."
+    store = make_store([make_guard(text, matcher=matcher, instead="")])
+    entry.install_entry(os.environ)
+
+    def write(name: str) -> Turn:
+        return Turn("", [Call("Write", {"file_path": str(project / name), "content": "x = 1\n"})])
+
+    model.turns = [
+        write("a.py"), Turn("All fine."), Turn("Finished. ONE"),
+        write("b.py"), Turn("", [bash_call("ruff check .")]), Turn("Finished. TWO"),
+        write("notes.md"), Turn("Finished. THREE"),
+    ]  # fmt: skip
+    with client.open_screen() as screen:
+        screen.say("add a", "ONE")
+        assert text in model.list_requests()[-1].text()
+        assert len(model.list_requests()) == 3
+        screen.say("add b", "TWO")
+        screen.say("add notes", "THREE")
+        assert len(model.list_requests()) == 8
+        screen.say("/exit")  # `exit_client` would take the reminder on the screen for an error
+        screen.expect("client ended with 0")
+    (transcript,) = client.transcripts()
+    assert [one["outcome"] for one in read_firings(store, transcript.stem)] == ["denied"]
+    model.turns = [write("c.py"), Turn("Finished.")]
+    run = client.run_print("add c")  # nobody is there
+    assert run.code == 0 and len(model.list_requests()) == 10

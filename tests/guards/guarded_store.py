@@ -14,6 +14,7 @@ from reflect_git.guards import entry, table
 from reflect_git.guards.derive import derive_matcher
 from reflect_git.guards.table import Guard
 from reflect_git.store.repository import MAIN, Store
+from tests.sessions import Session
 
 NPM = "Use pnpm, not npm."
 RULE = "LRN-20261104-3k7v9q2m"
@@ -54,6 +55,18 @@ def send(data: bytes, shell: str = "/bin/sh", command: Optional[list[str]] = Non
     done = subprocess.run(words, input=data, env={**os.environ, **env}, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     answer: dict[str, Any] = json.loads(done.stdout)["hookSpecificOutput"] if done.stdout else {}
+    return answer
+
+
+def send_stop(session: Session, more_env: Optional[dict[str, str]] = None, **more: Any) -> dict[str, Any]:
+    """Send the Stop event of a session's turn through the entry of the settings; return the answer."""
+    given = {"prompt_id": session.prompt, "stop_hook_active": False, **more}
+    data = json.dumps(session.build_event("Stop", **given), separators=(",", ":")).encode() + b"\n"
+    env = {**os.environ, "CLAUDE_PROJECT_DIR": session.cwd, **(more_env or {})}
+    words = entry.get_entry_command(os.environ, event="Stop")
+    done = subprocess.run(words, input=data, env=env, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    answer: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
     return answer
 
 

@@ -70,7 +70,7 @@ def test_200_settings_files_come_back_byte_for_byte(part: int) -> None:
         before = write_settings(rng, build_settings(rng))
         with_ours, made = claude_settings.add_hooks(before, OURS, None) if seed % 3 == 0 else (before, [])
         added, after_made = claude_settings.add_guard_entry(with_ours, SCRIPT, made)
-        assert claude_settings.list_guard_entries(added) == [["/bin/sh", "-c", build_line()]], seed
+        assert claude_settings.list_guard_entries(added) == [("PreToolUse", ["/bin/sh", "-c", build_line()])], seed
         assert claude_settings.add_guard_entry(added, SCRIPT, after_made) == (added, after_made)
         json.loads(added.decode("utf-8-sig"))
         assert claude_settings.remove_guard_entry(added, after_made, None) == with_ours, (seed, before)

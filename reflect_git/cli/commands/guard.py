@@ -13,9 +13,9 @@ import click
 from reflect_git.cli import options
 from reflect_git.cli.context import CliContext, one_line, printable
 from reflect_git.cli.guard_dialog import (
-    MODE_HELP,
     backtest_guard,
     confirm_matches,
+    describe_mode,
     find_guard_author,
     format_backtest,
     write_and_compile,
@@ -48,10 +48,12 @@ class _Choice:
     content: str
     exceptions: Sequence[str]
     instead: str
+    event: str
+    required: Sequence[str]
 
     @property
     def has_matcher(self) -> bool:
-        return bool(self.tool or self.match or self.paths or self.content)
+        return bool(self.tool or self.match or self.paths or self.content or self.event or self.required)
 
 
 @click.command()
@@ -63,6 +65,10 @@ class _Choice:
 @click.option("--match", metavar="COMMAND", default="", help="A command, such as 'git push --force'.")
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Files, such as 'src/gen/**'.")
 @click.option("--content", metavar="REGEX", default="", help="Text that a call adds to a file.")
+@click.option(
+    "--on", "event", type=options.WordChoice("event", ["stop"]), help="stop: check before Claude says it is done."
+)
+@click.option("--requires", "required", metavar="COMMAND", multiple=True, help="With --on stop: run after an edit.")
 @click.option("--except", "exceptions", metavar="TEXT", multiple=True, help="A command or a path that is fine.")
 @click.option("--instead", metavar="TEXT", default="", help="Tell Claude to use this instead.")
 @click.option("--accept", is_flag=True, help="Accept a guard from another machine of yours.")
@@ -86,6 +92,7 @@ def guard_command(
     \b
     reflect-git guard LRN-20260211-4c8d2a1f --mode deny
     reflect-git guard 4c8d --match 'git push --force' --except 'git push --force origin wip'
+    reflect-git guard 4c8d --on stop --requires 'ruff check' --path '*.py'
 
     Modes: watch only counts; hint reminds Claude; ask asks you first; deny stops the call.
 
@@ -99,7 +106,7 @@ def guard_command(
         raise ReflectError("which rule?", "list them: reflect-git rules", "usage", EXIT_USAGE)
     is_written = not (test or call or dry_run)
     ctx = open_context(cli, writes=is_written)
-    choice = _Choice(**{**given, "mode": given["mode"] or ""})
+    choice = _Choice(**{**given, "mode": given["mode"] or "", "event": given["event"] or ""})
     plan = _build_plan(ctx, name, choice, accept)
     if call:
         _print_call_result(cli, plan, call)
@@ -118,7 +125,7 @@ def guard_command(
         cli.print_json(_build_plan_json(plan, found, decision, commit))
         return
     cli.print_text(printable(f"guarded {plan.rule['id']} ({plan.mode}), commit {commit[:10]}"))
-    cli.print_note(f"{plan.mode}: {MODE_HELP[plan.mode]}")
+    cli.print_note(f"{plan.mode}: {describe_mode(plan)}")
     cli.print_note(format_undo_hint(by["road"], commit))
 
 
@@ -128,7 +135,11 @@ def _build_plan(ctx: Context, name: str, choice: _Choice, accept: bool) -> Guard
         if choice.has_matcher or choice.mode or choice.exceptions or choice.instead:
             raise ReflectError("--accept takes the guard as it is", "leave out the other options", "usage", EXIT_USAGE)
         return guards.plan_acceptance(ctx, rule)
-    matcher = build_matcher(choice.tool, choice.match, choice.paths, choice.content) if choice.has_matcher else None
+    if bool(choice.event) != bool(choice.required):
+        raise ReflectError("--on stop and --requires go together", "see reflect-git guard --help", "usage", EXIT_USAGE)
+    matcher = None
+    if choice.has_matcher:
+        matcher = build_matcher(choice.tool, choice.match, choice.paths, choice.content, choice.required)
     plan = guards.plan_guard(ctx, rule, choice.mode, matcher, choice.instead)
     plan = replace(plan, matcher=add_exceptions(plan.matcher, choice.exceptions))
     guards.require_usable(plan)
@@ -152,7 +163,7 @@ def _print_head(cli: CliContext, plan: GuardPlan) -> None:
     for line in candidate_view.format_text(plan.rule["text"]):
         cli.print_line(line)
     before = f" (until now: {plan.former})" if plan.former and plan.former != plan.mode else ""
-    fields = (("mode", f"{plan.mode}{before}: {MODE_HELP[plan.mode]}"), ("will sync", plan.synced_text))
+    fields = (("mode", f"{plan.mode}{before}: {describe_mode(plan)}"), ("will sync", plan.synced_text))
     for name, value in fields:
         for line in candidate_view.format_field(name, value):
             cli.print_line(line)
@@ -163,7 +174,7 @@ def _print_plan(cli: CliContext, plan: GuardPlan, found: Backtest) -> None:
         cli.print_json(_build_plan_json(plan, found, None, None))
         return
     _print_head(cli, plan)
-    for line in format_backtest(found):
+    for line in format_backtest(found, plan.matcher):
         cli.print_line(printable(line))
 
 
