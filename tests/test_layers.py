@@ -102,6 +102,23 @@ def test_a_captured_failure_loads_nothing_slow(home: Path) -> None:
     assert loaded & (TOO_SLOW | {"re", "enum", "contextlib"}) == set()
 
 
+@pytest.mark.parametrize("event", ["PostToolUseFailure", "PreCompact", "SessionEnd", "SessionStart"])
+def test_no_hook_opens_the_index(home: Path, event: str) -> None:
+    """Importing sqlite3 takes 7 ms. Detached processes may open it: nobody waits for them."""
+    given = {
+        "hook_event_name": event, "session_id": "s", "cwd": str(home), "tool_name": "Bash", "source": "startup",
+        "tool_input": {"command": "npm run build"}, "tool_use_id": "t", "error": "Exit code 1", "is_interrupt": False,
+        "transcript_path": str(home / "none.jsonl"), "reason": "exit", "trigger": "auto",
+    }  # fmt: skip
+    command = [sys.executable, "-I", "-S", "-X", "importtime", str(REPO / "hooks/hook.py"), event]
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    for _ in ("creates the store", "runs"):
+        done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=True, env=env)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "reflect_git.hook" in loaded
+    assert not any(name.startswith(("sqlite3", "_sqlite3")) for name in loaded)
+
+
 LIST = """
 import json, os, sys
 from reflect_git.cli import app, context

@@ -15,7 +15,7 @@ from reflect_git.records import yaml_form
 from reflect_git.records.history import session_hash
 from reflect_git.records.ids import parse_utc, plural, random_id, utc
 from reflect_git.records.schema import VERSION
-from reflect_git.store import copies, inbox
+from reflect_git.store import copies, inbox, index
 from reflect_git.store.main import journal, main_branch, ref_updates
 from reflect_git.store.repository import INBOX, get_record_id, get_record_path
 
@@ -138,6 +138,7 @@ def _replace_inbox(store: Store, standing: str, facts: Mapping[str, Any]) -> Non
     for name in files.list_names(store.private_path("cache")):
         if name == "inbox-rows" or name.startswith(CANDIDATE_CACHE_PREFIX):
             files.remove(store.private_path("cache", name))
+    index.delete(store)
     journal.end(standing)
 
 

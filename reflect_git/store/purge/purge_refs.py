@@ -15,7 +15,7 @@ from reflect_git.platform.git import COMMITTER
 from reflect_git.records.ids import plural
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.purge_marks import has_purged_entry, is_purged_path, is_purged_rules_file
-from reflect_git.store import copies, inbox, lost_signals, maintenance, pending
+from reflect_git.store import copies, inbox, index, lost_signals, maintenance, pending
 from reflect_git.store.main import backups, commit_log, provenance, ref_updates, user_git
 from reflect_git.store.purge import purge_marks, purge_search  # fmt: skip
 from reflect_git.store.purge.purge_search import PurgeSet
@@ -231,6 +231,7 @@ def _clean_files(store: Store, purge_set: PurgeSet) -> None:
     for name in files.list_names(store.path("learnings")):
         if name.endswith(".md"):  # rendered; the next approval or review renders it again
             files.remove(store.path(f"learnings/{name}"))
+    index.delete(store)
     for name in ("cache", "corpses", "incoming", purge_search.FOLDER):
         files.remove_tree(store.private_path(name))
     for name in PRIVATE_FOLDERS:
