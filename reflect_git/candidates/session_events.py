@@ -28,7 +28,6 @@ class RecordedSession(NamedTuple):
     """The figures of one session, from all its exposure records.
 
     `name`: its hash. `typed`: messages of the person. `tokens`: read for the first time and written; None if unknown.
-    `versions`: of each file that it loaded.
     """
 
     start: str
@@ -43,7 +42,6 @@ class RecordedSession(NamedTuple):
     failures: int = 0
     interruptions: int = 0
     tokens: int | None = None
-    versions: Mapping[str, int] = {}
 
 
 class SessionEvents:
@@ -90,14 +88,20 @@ def _read_session(one: Mapping[str, Any], aliases: Mapping[str, str]) -> Recorde
     return RecordedSession(
         one["start"], aliases.get(project, project), one["model"], one["client"], loaded, frozenset(one["hits"]),
         one["session"], one["typed"], one["corrections"], sum(one["failures"].values()), one["interruptions"],
-        sum(used.get(name, 0) for name in _NEW_TOKENS) if used else None, one.get("versions") or {},
+        sum(used.get(name, 0) for name in _NEW_TOKENS) if used else None,
     )  # fmt: skip
 
 
 def _merge(one: RecordedSession, other: RecordedSession) -> RecordedSession:
-    """Return a session that was resumed: its figures, from its first message on, were recorded each time it ended."""
-    first, last = sorted((one, other), key=lambda each: (each.start, each.typed))
-    return last._replace(start=first.start, loaded=one.loaded | other.loaded, hits=one.hits | other.hits)
+    """Return a session that was resumed: each record has the figures of one part."""
+    first, last = sorted((one, other), key=lambda each: each.start)
+    known = [each.tokens for each in (one, other) if each.tokens is not None]
+    return last._replace(
+        start=first.start, loaded=one.loaded | other.loaded, hits=one.hits | other.hits,
+        typed=one.typed + other.typed, corrections=one.corrections + other.corrections,
+        failures=one.failures + other.failures, interruptions=one.interruptions + other.interruptions,
+        tokens=sum(known) if known else None,
+    )  # fmt: skip
 
 
 def _find_events(scan: Scan, numbers: Mapping[str, int]) -> dict[str, set[int]]:

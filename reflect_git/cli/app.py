@@ -39,6 +39,7 @@ COMMANDS = {
     "undo": ("Daily", "undo the last decision; run again to redo it"),
     "log": ("History", "show decisions: what, when and by whom"),
     "effect": ("History", "show whether the rules help"),
+    "versions": ("Plumbing", "list the versions of a file, and the sessions under each"),
     "trend": ("History", "show corrections per week, with approvals"),
     "bisect": ("Plumbing", "find the approval after which sessions became worse"),
     "revert": ("History", "revert a rule or a decision"),

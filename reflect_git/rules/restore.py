@@ -152,7 +152,9 @@ def write_restore(
 
 def select_after_version(ctx: Context, to: str, name: str) -> Selection:
     """Choose every decision made after version `name` of a target."""
-    target, listed = _find_versions(ctx, to)
+    if to.partition(":")[0] in ("rules", "global-rules"):
+        raise ReflectError("a rules file holds one learning", "revert it by its id", "usage", EXIT_USAGE)
+    target, listed = find_versions(ctx, to)
     at = snapshot.find_version(listed, name)
     wanted = read_entries_at(ctx.store, at, target.kind)
     history = ctx.scan.history
@@ -164,10 +166,8 @@ def select_after_version(ctx: Context, to: str, name: str) -> Selection:
     return Selection(tuple(decisions), title=f"{target.path} to v{at.number}")
 
 
-def _find_versions(ctx: Context, to: str) -> tuple[Target, list[snapshot.Version]]:
+def find_versions(ctx: Context, to: str) -> tuple[Target, list[snapshot.Version]]:
     """Return the target and its versions; by default the project's file if it has any, else the global one."""
-    if to.partition(":")[0] in ("rules", "global-rules"):
-        raise ReflectError("a rules file holds one learning", "revert it by its id", "usage", EXIT_USAGE)
     around = project_files.load_surroundings(ctx.place)
     names = [to] if to else [*(["project"] if ctx.place.root else []), "global"]
     for name in names:
