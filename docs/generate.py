@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from reflect_git import errors
-from reflect_git.cli.app import COMMANDS, GROUPS, PLUMBING, root_command
+from reflect_git.cli.app import GROUPS, NAMED_GROUPS, PLUMBING, list_group, root_command
 from reflect_git.cli.context import CliContext
 
 HERE = Path(__file__).parent
@@ -31,8 +31,8 @@ _CODES = {
 def list_commands() -> Iterator[tuple[str, str, click.Command, click.Context]]:
     """(group, whole name, command, context) of every verb and of what stands below it."""
     above = click.Context(root_command, info_name="reflect-git", obj=CliContext({}))
-    for group in (*GROUPS, PLUMBING):
-        for verb in [name for name, (of, _) in COMMANDS.items() if of == group]:
+    for group in (*GROUPS, *NAMED_GROUPS, PLUMBING):
+        for verb in list_group(group):
             command = root_command.get_command(above, verb)
             assert command is not None
             context = click.Context(command, info_name=verb, parent=above)

@@ -29,7 +29,7 @@ LAYERS = (
     ("records",),
     ("errors", "paths"),
 )
-MAX_FOLDER_MODULES = 24
+MAX_FOLDER_MODULES = 20
 MAX_MODULES = 360
 # Names from before the tree had layers. No file, folder or part of a file name may use one again.
 OLD_NAMES = frozenset(

@@ -95,7 +95,7 @@ def _has_nothing_new(event: Event, env: Env) -> bool:
     """Return whether a compaction needs no work. Does not open the store, which takes half of a hook's time."""
     if paths.may_configure_home(env):
         return False
-    from reflect_git.store import session_state
+    from reflect_git.store.local import session_state
 
     git_dir = os.path.join(paths.store_home(env), ".git")
     transcript = _get_transcript(event)
@@ -241,7 +241,7 @@ def handle_session_end(store: Store, event: Event, folder: str, env: Env) -> Non
 def handle_answer(store: Store, event: Event, folder: str, env: Env) -> None:
     """Handle PostToolUse of AskUserQuestion: store a person's answer to one of our questions."""
     if event.get("tool_name") == "AskUserQuestion":
-        from reflect_git.store import asked_questions
+        from reflect_git.store.local import asked_questions
 
         asked_questions.save_answers(store, event)
 

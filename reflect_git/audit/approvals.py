@@ -14,7 +14,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.records.ids import digest, plural
 from reflect_git.records.schema import GUARD_KINDS, SETTING_KINDS
 from reflect_git.rules.approver import NO_NAME_HINT, meaning_of
-from reflect_git.store import asked_questions
+from reflect_git.store.local import asked_questions
 from reflect_git.store.repository import get_record_path
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from reflect_git.rules.approve import item_of
 from reflect_git.rules.drift import drift, line_owner
 from reflect_git.rules.drift.change_author import BRANCH, CLAUDE
 from reflect_git.rules.drift.line_owner import COMMIT
-from reflect_git.store import projects
+from reflect_git.store.local import projects
 from reflect_git.store.repository import MAIN
 from reflect_git.targets import improvements, rules_file, target_files, target_page
 from reflect_git.targets import target_page as pages

@@ -11,7 +11,8 @@ from reflect_git.doctor import list_uncommitted
 from reflect_git.guards import entry, table
 from reflect_git.platform import files
 from reflect_git.records.ids import get_id_day, parse_utc, plural, utc
-from reflect_git.rules import guards, restore, snapshot
+from reflect_git.rules import restore, snapshot
+from reflect_git.rules.guarding import guards
 from reflect_git.store import config_file, lost_signals, machines, policy
 from reflect_git.store.expiry import DAY
 from reflect_git.store.lost_signals import CheckContext

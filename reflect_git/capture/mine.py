@@ -9,7 +9,8 @@ from reflect_git import paths
 from reflect_git.capture.service import get_project, is_ignored, try_load_phrases
 from reflect_git.platform import files
 from reflect_git.records.ids import get_signal_id, utc_precise
-from reflect_git.store import policy, repository, session_state
+from reflect_git.store import policy, repository
+from reflect_git.store.local import session_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from reflect_git.capture.summary import SessionStats
     from reflect_git.capture.transcript import TranscriptReader, Turn
     from reflect_git.records.schema import Learning, Signal
+    from reflect_git.store.local.session_state import Cursor
     from reflect_git.store.repository import Store
-    from reflect_git.store.session_state import Cursor
 
     Env = Mapping[str, str]
 
@@ -174,7 +175,7 @@ class TranscriptMiner:
         """Yield the signals in turns that no earlier pass has seen, ready to be stored."""
         from reflect_git.capture import detection
         from reflect_git.capture.new_signal import build_signal
-        from reflect_git.store.session_state import RequestCounter
+        from reflect_git.store.local.session_state import RequestCounter
 
         try_load_phrases(self._store)
         requests = RequestCounter(self._store)
@@ -238,7 +239,8 @@ class TranscriptMiner:
         from reflect_git.capture.new_signal import redact_project as safe_project
         from reflect_git.records.history import session_hash
         from reflect_git.redact import redact
-        from reflect_git.store import append, session_state
+        from reflect_git.store import append
+        from reflect_git.store.local import session_state
 
         decisions = [redact(signal["content"]) for signal in load_typed_signals(self._store, self._cursor)]
         start = max(0, get_size(self._cursor.transcript) - _SUMMARY_BYTES)

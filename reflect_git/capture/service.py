@@ -168,7 +168,7 @@ def get_project(store: Store, folder: str) -> Optional[Project]:
 
 
 def _get_repository(store: Store, folder: str) -> Optional[Project]:
-    from reflect_git.store import projects  # who looks at the past asks for no project
+    from reflect_git.store.local import projects  # who looks at the past asks for no project
 
     try:
         return projects.get_project(store, folder) if os.path.isabs(folder) or os.path.isdir(folder) else None

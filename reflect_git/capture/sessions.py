@@ -10,7 +10,7 @@ from reflect_git.capture.mine import UNATTENDED_KEY, TranscriptMiner, get_size, 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records.ids import local_day, plural
-from reflect_git.store import session_state
+from reflect_git.store.local import session_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from reflect_git.capture.transcript import Turn
     from reflect_git.records.schema import Signal
+    from reflect_git.store.local.session_state import Cursor
     from reflect_git.store.repository import Store
-    from reflect_git.store.session_state import Cursor
 
     Env = Mapping[str, str]
 
@@ -175,7 +175,8 @@ def is_running(cursor: Cursor, now: float) -> bool:
 
 def run_background_work(store: Store, env: Env, folder: str = "") -> None:
     """Do background work: commit pending captures, end dead sessions, count the questions of a project."""
-    from reflect_git.store import asked_questions, maintenance, recover
+    from reflect_git.store import maintenance, recover
+    from reflect_git.store.local import asked_questions
     from reflect_git.store.reading import waiting_counts
 
     now = time.time()
@@ -204,7 +205,7 @@ def _get_project_keys(store: Store, env: Env, top: str) -> list[str]:
     """Return all keys of the project here, as signals have them; empty outside a project."""
     from reflect_git.capture import service
     from reflect_git.capture.new_signal import redact_project
-    from reflect_git.store.projects import list_other_keys
+    from reflect_git.store.local.projects import list_other_keys
 
     found = service.get_project(store, top)
     if found is None:

@@ -39,13 +39,13 @@ COMMANDS = {
     "undo": ("Daily", "undo the last decision; run again to redo it"),
     "log": ("History", "show decisions: what, when and by whom"),
     "effect": ("History", "show whether the rules help"),
-    "versions": ("Plumbing", "list the versions of a file, and the sessions under each"),
-    "trend": ("History", "show corrections per week, with approvals"),
-    "bisect": ("Plumbing", "find the approval after which sessions became worse"),
+    "versions": ("Effect", "list the versions of a file, and the sessions under each"),
+    "trend": ("Effect", "show corrections per week, with approvals"),
+    "bisect": ("Effect", "find the approval after which sessions became worse"),
     "revert": ("History", "revert a rule or a decision"),
     "restore": ("History", "list backups, or restore one byte for byte"),
-    "incidents": ("Plumbing", "list failures that share a cause; show or mute one"),
-    "rootcause": ("Plumbing", "record why an incident happens, and propose a change"),
+    "incidents": ("Failures", "list failures that share a cause; show or mute one"),
+    "rootcause": ("Failures", "record why an incident happens, and propose a change"),
     "audit": ("History", "check that every rule traces to an approval"),
     "purge": ("History", "delete a text from the whole history"),
     "remote": ("Sync", "show, set or remove the remote"),
@@ -75,7 +75,12 @@ COMMAND_MODULES = {
     "guards": "commands.guard",
     "unguard": "commands.guard",
     "stats": "commands.signals",
-    "bisect": "commands.trend",
+    "bisect": "reports.trend",
+    "effect": "reports.effect",
+    "trend": "reports.trend",
+    "versions": "reports.versions",
+    "incidents": "reports.incidents",
+    "rootcause": "reports.rootcause",
     "undo": "commands.revert",
     "restore": "commands.revert",
     "improvements": "commands.edit",
@@ -97,7 +102,9 @@ COMMAND_MODULES = {
     "help": "admin.help",
     "completion": "admin.help",
 }
-GROUPS = ("Daily", "History", "Sync", "Set-up")
+# Groups whose commands `--help` explains; of the others it prints the names, so that it fits one screen.
+GROUPS = ("Daily", "History")
+NAMED_GROUPS = ("Effect", "Failures", "Sync", "Set-up")
 PLUMBING = "Plumbing"
 # Words of other programs for what is done here with one of these.
 _UNKNOWN_HINTS = {"redo": "run 'reflect-git undo' again to redo"}
@@ -149,6 +156,8 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in GROUPS:
             self.format_group(formatter, group)
+        with formatter.section("More"):
+            formatter.write_dl([(group, ", ".join(list_group(group))) for group in NAMED_GROUPS])
 
     def format_group(self, formatter: click.HelpFormatter, group: str) -> None:
         rows = [(name, text) for name, (of, text) in COMMANDS.items() if of == group]
@@ -158,6 +167,11 @@ class CommandGroup(click.Group):
 
     def format_all_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         click.Command.format_options(self, ctx, formatter)
+
+
+def list_group(group: str) -> list[str]:
+    """List the commands of a group."""
+    return [name for name, (of, _) in COMMANDS.items() if of == group]
 
 
 def unknown_command_error(name: str) -> ReflectError:
@@ -174,7 +188,7 @@ def unknown_command_error(name: str) -> ReflectError:
     cls=CommandGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="More: 'reflect-git help COMMAND', 'help options', 'help plumbing' (scripts).",
+    epilog="Help: 'reflect-git help COMMAND', 'help all', 'help options', 'help plumbing'.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="reflect-git", message="%(prog)s %(version)s")
 @click.option(

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from reflect_git import paths
 from reflect_git.platform import processes
 from reflect_git.records.ids import parse_utc
-from reflect_git.store import expiry, maintenance, session_state
+from reflect_git.store import expiry, maintenance
+from reflect_git.store.local import session_state
 from reflect_git.store.reading import waiting_counts
 from reflect_git.store.repository import Store, StoreBusy
 

@@ -18,7 +18,8 @@ from reflect_git.guards import rebuild
 from reflect_git.platform import claude_settings, files
 from reflect_git.records.ids import parse_utc, utc, utc_precise
 from reflect_git.rules import derived_files
-from reflect_git.store import api, policy, settings_manifest
+from reflect_git.store import api, policy
+from reflect_git.store.local import settings_manifest
 
 if TYPE_CHECKING:
     from reflect_git.store.config_file import Value

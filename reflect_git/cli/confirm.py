@@ -20,9 +20,9 @@ from reflect_git.cli.review_setup import (
 from reflect_git.errors import ReflectError
 from reflect_git.rules import amend, project_commits, revert, write_change
 from reflect_git.rules.approver import is_inside_client
-from reflect_git.rules.broken_rules import find_broken_rules
 from reflect_git.rules.client_questions import build_amendment_request, build_broken_rule_request
 from reflect_git.rules.derived_files import refresh_derived_files
+from reflect_git.rules.guarding.broken_rules import find_broken_rules
 from reflect_git.rules.write_change import require_not_refused
 
 if TYPE_CHECKING:

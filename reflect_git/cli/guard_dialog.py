@@ -15,8 +15,8 @@ from reflect_git.errors import ReflectError
 from reflect_git.guards.form import except_call
 from reflect_git.records.ids import plural
 from reflect_git.rules.derived_files import refresh_guards
-from reflect_git.rules.guard_backtest import Backtest, run_backtest
-from reflect_git.rules.guards import GuardPlan, require_usable, write_guard
+from reflect_git.rules.guarding.guard_backtest import Backtest, run_backtest
+from reflect_git.rules.guarding.guards import GuardPlan, require_usable, write_guard
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import DecisionAuthor

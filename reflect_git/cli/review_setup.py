@@ -17,7 +17,7 @@ from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.context import Context, load_context
 from reflect_git.rules.derived_files import refresh_guards
 from reflect_git.rules.queue import Queue, load_queue
-from reflect_git.store import asked_questions
+from reflect_git.store.local import asked_questions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -141,7 +141,7 @@ class _Project:
     def __init__(self, root: str, folder: str, env: Env) -> None:
         from reflect_git import paths
         from reflect_git.platform.project import top_of
-        from reflect_git.store import projects
+        from reflect_git.store.local import projects
         from reflect_git.store.repository import Store
 
         self.home = paths.home_dir(env)

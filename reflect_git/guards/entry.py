@@ -11,7 +11,8 @@ from reflect_git import paths
 from reflect_git.errors import ReflectError
 from reflect_git.guards.table import get_script_path, read_table
 from reflect_git.platform import claude_settings
-from reflect_git.store import opening, settings_manifest
+from reflect_git.store import opening
+from reflect_git.store.local import settings_manifest
 from reflect_git.store.repository import Store
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reflect_git.platform.git import GitProcess
     from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, Exposure, Learning, Project, Signal
-    from reflect_git.rules.guards import GuardState
+    from reflect_git.rules.guarding.guards import GuardState
     from reflect_git.store.reading.lookup import RecordLookup
     from reflect_git.store.repository import Store
 
@@ -103,7 +103,7 @@ class RuleRecords:
 def _load_guard(history: History, machine: str, record_id: str) -> GuardState | None:
     if not any(made["kind"] == "guarded" for made in history.decisions):
         return None
-    from reflect_git.rules.guards import find_guard_state  # few rules are guarded
+    from reflect_git.rules.guarding.guards import find_guard_state  # few rules are guarded
 
     return find_guard_state(history, machine, record_id)
 

@@ -25,8 +25,8 @@ from reflect_git.rules.approve import (
     topic_of,
     with_hint,
 )
-from reflect_git.rules.broken_rules import find_repeat_signals
 from reflect_git.rules.gate import check_secret_fields, check_text
+from reflect_git.rules.guarding.broken_rules import find_repeat_signals
 from reflect_git.rules.write_change import (
     Step,
     WriteResult,

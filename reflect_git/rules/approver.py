@@ -20,7 +20,7 @@ from reflect_git.platform import processes
 from reflect_git.records.ids import digest
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files
-from reflect_git.store import asked_questions
+from reflect_git.store.local import asked_questions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

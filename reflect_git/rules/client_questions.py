@@ -17,8 +17,8 @@ from reflect_git.rules.approver import (
     QuestionForm,
     store_question,
 )
-from reflect_git.rules.broken_rules import find_broken_rules
 from reflect_git.rules.gate import ADDED, check_additions, check_rule_additions, find_global_exceptions
+from reflect_git.rules.guarding.broken_rules import find_broken_rules
 from reflect_git.targets.safe_text import make_safe
 from reflect_git.targets.target_files import GLOBAL_TARGET
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Learning
     from reflect_git.rules.amend import Amendment
     from reflect_git.rules.approve import Proposal
-    from reflect_git.rules.broken_rules import BrokenRule
     from reflect_git.rules.context import Context
+    from reflect_git.rules.guarding.broken_rules import BrokenRule
 
 SHARPEN = "sharpen"
 _MAX_QUOTES = 2  # quotes shown of what was said again

@@ -34,7 +34,7 @@ def refresh_guards(store: Store, env: Mapping[str, str], scan: Scan) -> int:
     if not is_compiled and not any(made["kind"] == "guarded" for made in scan.history.decisions):
         table.write_stamp(store, stamp)
         return 0
-    from reflect_git.rules.guards import list_guards
+    from reflect_git.rules.guarding.guards import list_guards
 
     guards = list_guards(scan.history, store.machine)
     rebuild.apply_guards(store, env, guards, stamp)

@@ -21,7 +21,8 @@ from reflect_git.platform.claude_call import CallFailed, Question, Usage
 from reflect_git.records.ids import digest
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.redact import redact
-from reflect_git.store import expiry, policy, usage
+from reflect_git.store import expiry, policy
+from reflect_git.store.local import usage
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate

@@ -20,7 +20,8 @@ from reflect_git.platform.project_git import Checkout, ProposalBranch
 from reflect_git.rules import file_changes, project_files
 from reflect_git.rules.approve import item_of, matches_text, target_of
 from reflect_git.rules.snapshot import parse_entries
-from reflect_git.store import api, projects
+from reflect_git.store import api
+from reflect_git.store.local import projects
 from reflect_git.targets import improvements, target_files
 from reflect_git.targets import plan as plans
 from reflect_git.targets.plan import Plan, format_diff

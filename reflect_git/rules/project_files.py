@@ -15,7 +15,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.platform.project import top_of
 from reflect_git.records.named_tuple import NamedTuple
-from reflect_git.store.projects import list_keys, list_other_keys
+from reflect_git.store.local.projects import list_keys, list_other_keys
 from reflect_git.targets import target_files
 from reflect_git.targets.target_files import ExistingFiles, Target
 

@@ -14,7 +14,7 @@ from reflect_git.platform import instruction_files
 from reflect_git.rules import project_files
 from reflect_git.rules.approve import item_of
 from reflect_git.rules.drift import drift
-from reflect_git.store import projects
+from reflect_git.store.local import projects
 from reflect_git.targets import improvements, markdown, rules_file, target_page
 from reflect_git.targets import plan as plans
 from reflect_git.targets import target_page as pages

@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from reflect_git.capture import service
 from reflect_git.guards import entry, table
-from reflect_git.guards.derive import derive_matcher
+from reflect_git.guards.derivation.derive import derive_matcher
 from reflect_git.guards.table import Guard
 from reflect_git.store.repository import MAIN, Store
 from tests.sessions import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_git.guards.derive import derive_matcher
+from reflect_git.guards.derivation.derive import derive_matcher
 from reflect_git.guards.match import Call, find_match
 from tests.guards.corpus import Case, load_cases
 

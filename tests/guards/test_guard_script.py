@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git.guards import check, stored, table
-from reflect_git.guards.derive import derive_matcher
+from reflect_git.guards.derivation.derive import derive_matcher
 from reflect_git.guards.literals import find_texts
 from reflect_git.guards.match import Call, find_match
 from tests.guards.corpus import load_cases

@@ -13,7 +13,7 @@ import pytest
 
 from reflect_git.platform.git import find_git
 from reflect_git.platform.project import get_root_key, identify_project
-from reflect_git.store import projects
+from reflect_git.store.local import projects
 from reflect_git.store.reading import reader
 from tests.conftest import REAL_GIT
 from tests.hooks.test_hook_surroundings import fire

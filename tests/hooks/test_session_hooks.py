@@ -16,7 +16,7 @@ from reflect_git.capture import service, sessions
 from reflect_git.capture.detection import MessageDetector
 from reflect_git.capture.mine import TranscriptMiner
 from reflect_git.platform.git import GitMissing
-from reflect_git.store import session_state
+from reflect_git.store.local import session_state
 from tests.conftest import RunCli, wait_for_background
 from tests.faults import git
 from tests.hooks.test_hook_input import cost_of

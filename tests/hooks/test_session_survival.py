@@ -11,9 +11,9 @@ import pytest
 
 from reflect_git.capture import sessions
 from reflect_git.platform import files
-from reflect_git.store import session_state
+from reflect_git.store.local import session_state
+from reflect_git.store.local.session_state import Cursor
 from reflect_git.store.repository import Store
-from reflect_git.store.session_state import Cursor
 from tests.conftest import RunCli, wait_for_background
 from tests.hooks.test_session_hooks import exposures, learned
 from tests.sessions import CORRECTION, Session, list_lessons, load_signals

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from reflect_git.records.ids import utc
-from reflect_git.rules import guard_backtest, guards
 from reflect_git.rules.context import Context, load_context
+from reflect_git.rules.guarding import guard_backtest, guards
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.rules.queues import BY, get_project_folder

@@ -15,7 +15,7 @@ import pytest
 
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import digest, utc_precise
-from reflect_git.store import asked_questions
+from reflect_git.store.local import asked_questions
 from tests.conftest import REAL_GIT, REPO, RunCli
 from tests.faults import git
 from tests.rules.client_session import CORRECTION, AskedSession, get_subject

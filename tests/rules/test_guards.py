@@ -15,9 +15,10 @@ from reflect_git.guards import form
 from reflect_git.guards.match import Call, find_match
 from reflect_git.guards.table import read_table
 from reflect_git.records.ids import utc_precise
-from reflect_git.rules import amend, guard_backtest, guards, revert
+from reflect_git.rules import amend, revert
 from reflect_git.rules.arrivals import list_arrivals
 from reflect_git.rules.derived_files import refresh_guards
+from reflect_git.rules.guarding import guard_backtest, guards
 from reflect_git.store import api
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store

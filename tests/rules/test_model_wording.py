@@ -16,7 +16,8 @@ from reflect_git.records.ids import utc
 from reflect_git.rules import amend, model_wording
 from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.queue import Queue
-from reflect_git.store import policy, usage
+from reflect_git.store import policy
+from reflect_git.store.local import usage
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.rules.queues import BY, PNPM, capture_signal, open_queue

@@ -8,7 +8,8 @@ import time
 from reflect_git import paths
 from reflect_git.capture import service, sessions
 from reflect_git.records.ids import utc
-from reflect_git.store import api, copies, maintenance, pending, policy, recover, session_state
+from reflect_git.store import api, copies, maintenance, pending, policy, recover
+from reflect_git.store.local import session_state
 from reflect_git.store.main import backups, main_branch
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git.capture import service, sessions
-from reflect_git.store import session_state
+from reflect_git.store.local import session_state
 from tests.faults import FAIL, KILL, FaultRun, SavedStore, check_every_fault, git, run_operation
 from tests.sessions import CORRECTION, Session, load_signals
 from tests.store import operations

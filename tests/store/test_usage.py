@@ -13,7 +13,8 @@ import pytest
 from reflect_git.capture import service
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import utc
-from reflect_git.store import policy, usage
+from reflect_git.store import policy
+from reflect_git.store.local import usage
 from reflect_git.store.repository import Store
 
 ME: Any = {"road": "terminal", "name": "Ada", "email": "ada@localhost"}

@@ -9,7 +9,7 @@ import pytest
 
 from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.dismiss import dismiss
-from reflect_git.store import session_state
+from reflect_git.store.local import session_state
 from tests.conftest import RunCli, wait_for_background
 from tests.disk_search import find_texts
 from tests.faults import git

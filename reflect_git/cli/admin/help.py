@@ -8,7 +8,15 @@ import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from reflect_git import paths
-from reflect_git.cli.app import PLUMBING, PROGRAM, CommandGroup, root_command, unknown_command_error
+from reflect_git.cli.app import (
+    GROUPS,
+    NAMED_GROUPS,
+    PLUMBING,
+    PROGRAM,
+    CommandGroup,
+    root_command,
+    unknown_command_error,
+)
 from reflect_git.cli.context import CliContext
 from reflect_git.cli.options import json_option
 from reflect_git.cli.start import COMPLETE_VAR
@@ -20,7 +28,7 @@ _JSON_NOTE = 'These are stable for scripts. With --json, each prints one documen
 @click.argument("topic", required=False)
 @click.pass_context
 def help_command(ctx: click.Context, topic: str | None) -> None:
-    """Show help for a command. 'plumbing' lists commands for scripts, 'options' the global options."""
+    """Show help for a command. 'all' lists all commands, 'plumbing' those for scripts, 'options' the global options."""
     cli: CliContext = ctx.obj
     above = ctx.parent or ctx
     cli.print_line(above.get_help() if topic is None else _format_help(above, topic))
@@ -34,6 +42,10 @@ def _format_help(above: click.Context, topic: str) -> str:
         formatter.write_paragraph()
         formatter.write_text(_JSON_NOTE)
         return formatter.getvalue().rstrip("\n")
+    if topic == "all":
+        for group in (*GROUPS, *NAMED_GROUPS):
+            root_command.format_group(formatter, group)
+        return formatter.getvalue().strip("\n")
     if topic == "options":
         root_command.format_all_options(above, formatter)
         return formatter.getvalue().rstrip("\n")

@@ -21,14 +21,14 @@ from reflect_git.cli.review_setup import (
 )
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records.ids import plural
-from reflect_git.rules.broken_rules import find_broken_rules
+from reflect_git.rules.guarding.broken_rules import find_broken_rules
 from reflect_git.rules.queue import with_backtests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reflect_git.candidates.gather import Candidate, GatherResult
-    from reflect_git.rules.broken_rules import BrokenRule
+    from reflect_git.rules.guarding.broken_rules import BrokenRule
     from reflect_git.rules.queue import Queue
 
 _RULE_PREFIX = "LRN"

@@ -28,13 +28,13 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.guards.form import add_exceptions, build_matcher, parse_call
 from reflect_git.guards.match import Call, find_match
 from reflect_git.records.schema import GUARD_MODES
-from reflect_git.rules import guards
 from reflect_git.rules.derived_files import refresh_guards
-from reflect_git.rules.guards import Firings, GuardPlan, GuardState
+from reflect_git.rules.guarding import guards
+from reflect_git.rules.guarding.guards import Firings, GuardPlan, GuardState
 
 if TYPE_CHECKING:
     from reflect_git.rules.context import Context
-    from reflect_git.rules.guard_backtest import Backtest
+    from reflect_git.rules.guarding.guard_backtest import Backtest
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ def _build_state_json(state: GuardState, counts: Firings) -> dict[str, Any]:
 
 def _try_rows(cli: CliContext, source: str) -> None:
     """Answer each line of a file, without a store."""
-    from reflect_git.guards.derive import derive_matcher  # reads word lists
+    from reflect_git.guards.derivation.derive import derive_matcher  # reads word lists
 
     derived: dict[str, dict[str, Any] | None] = {}
     for number, row in _read_rows(source):

@@ -237,7 +237,7 @@ def _format_reasons(entry: Entry) -> Iterator[str]:
 def _format_guard(made: Decision) -> str:
     """Format a guard in words. It may come from another machine, and a newer one."""
     from reflect_git.guards.form import find_problem
-    from reflect_git.rules.guards import describe_guard
+    from reflect_git.rules.guarding.guards import describe_guard
 
     meta = made["meta"]
     what = (

@@ -21,7 +21,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records.ids import plural
 from reflect_git.rules import approver, dismiss, project_commits
-from reflect_git.rules.broken_rules import find_broken_rules
+from reflect_git.rules.guarding.broken_rules import find_broken_rules
 from reflect_git.rules.queue import load_queue, with_backtests
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from reflect_git.cli.review.broken_rules import BrokenRulesReview
     from reflect_git.cli.review.drift import DriftItem
     from reflect_git.rules.arrivals import Arrival
-    from reflect_git.rules.broken_rules import BrokenRule
     from reflect_git.rules.context import Context
+    from reflect_git.rules.guarding.broken_rules import BrokenRule
     from reflect_git.rules.queue import Queue
 
 LIST_THRESHOLD = 10

@@ -133,7 +133,7 @@ def _find_absent(store: Store, scan: Scan, place: project_files.Place) -> Mappin
 
 def _describe_parts(store: Store, scan: Scan, found: list[RuleInForce]) -> dict[str, dict[str, Any]]:
     """Map each rule to its trigger, enforcement and verification, and to why it is decorative, if it is."""
-    from reflect_git.rules.guards import describe_rule_parts  # reads word lists
+    from reflect_git.rules.guarding.guards import describe_rule_parts  # reads word lists
 
     return describe_rule_parts(store, scan, [rule.id for rule in found])
 

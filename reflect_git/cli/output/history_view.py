@@ -71,7 +71,7 @@ def format_guard(story: RuleHistory) -> str:
     state = story.guard
     if state is None:
         return ""
-    from reflect_git.rules.guards import describe_guard  # few rules are guarded
+    from reflect_git.rules.guarding.guards import describe_guard  # few rules are guarded
 
     if state.guard and state.decision:
         since = format_when(state.decision["timestamp"])

@@ -14,10 +14,11 @@ from reflect_git.cli.output.console import Console, InputEnded
 from reflect_git.cli.review_setup import find_approver, format_undo_hint, mark_answer_used, open_queue
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform.instruction_files import FileChanged
-from reflect_git.rules import amend, approver, broken_rules, revert
+from reflect_git.rules import amend, approver, revert
 from reflect_git.rules.approver import ApprovalRequest
-from reflect_git.rules.broken_rules import BrokenRule
 from reflect_git.rules.client_questions import build_broken_rule_request
+from reflect_git.rules.guarding import broken_rules
+from reflect_git.rules.guarding.broken_rules import BrokenRule
 from reflect_git.rules.write_change import require_not_refused
 
 if TYPE_CHECKING:

@@ -20,10 +20,11 @@ from reflect_git.cli.output import candidate_view
 from reflect_git.cli.review_setup import find_approver, print_diff
 from reflect_git.errors import ReflectError
 from reflect_git.records.named_tuple import NamedTuple
-from reflect_git.rules import guards, project_files, queue
+from reflect_git.rules import project_files, queue
 from reflect_git.rules.approve import NEEDS_WORDING, Proposal, Request, plan_approval_after, write_approval
 from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.derived_files import refresh_derived_files
+from reflect_git.rules.guarding import guards
 from reflect_git.store import expiry
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from reflect_git.cli.output.console import Console
     from reflect_git.records.schema import DecisionAuthor, Learning, Signal
     from reflect_git.rules.approve import Request
-    from reflect_git.rules.guard_backtest import Backtest
-    from reflect_git.rules.guards import GuardPlan
+    from reflect_git.rules.guarding.guard_backtest import Backtest
+    from reflect_git.rules.guarding.guards import GuardPlan
     from reflect_git.rules.queue import Queue
 
 _WAYS_OUT = {

@@ -16,7 +16,8 @@ from reflect_git.errors import ReflectError
 from reflect_git.platform import claude_call
 from reflect_git.records.ids import plural, utc_precise
 from reflect_git.rules.approve import Request
-from reflect_git.store import policy, usage
+from reflect_git.store import policy
+from reflect_git.store.local import usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,9 +8,9 @@ import click
 
 from reflect_git import paths
 from reflect_git.capture import service
-from reflect_git.cli.commands.incidents import open_incident
 from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import WordChoice, dry_run_option, json_option, yes_option
+from reflect_git.cli.reports.incidents import open_incident
 from reflect_git.memory import rootcause
 from reflect_git.memory.rootcause import CLASSES, Answers, RootCause
 from reflect_git.records.ids import plural

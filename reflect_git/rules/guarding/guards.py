@@ -155,7 +155,7 @@ def _build_guard(rule: Learning, made: Decision) -> Guard:
 
 def derive(text: str) -> dict[str, Any] | None:
     """Return the matcher that a rule's text describes, or None. The first call reads word lists, 100 ms."""
-    from reflect_git.guards.derive import derive_matcher
+    from reflect_git.guards.derivation.derive import derive_matcher
 
     return derive_matcher(text)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reflect_git.guards import phrases
-from reflect_git.guards.clauses import (
+from reflect_git.guards.derivation import phrases
+from reflect_git.guards.derivation.clauses import (
     Clause,
     Item,
     RuleText,
@@ -31,8 +31,8 @@ from reflect_git.guards.clauses import (
     parse_command,
     strip_prefix,
 )
+from reflect_git.guards.derivation.prose import find_bare_code, rewrite
 from reflect_git.guards.match import Call, find_match
-from reflect_git.guards.prose import find_bare_code, rewrite
 from reflect_git.guards.shell import Command
 
 Derived = dict[str, Any]

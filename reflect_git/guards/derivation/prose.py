@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from reflect_git.guards import phrases
+from reflect_git.guards.derivation import phrases
 
 _DOMAINS = frozenset(
     "com org net io dev app ai co local internal cloud sh de fr es uk eu me so gg xyz corp lan js".split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from reflect_git.guards import phrases
+from reflect_git.guards.derivation import phrases
 from reflect_git.guards.shell import Command, parse_commands
 
 Clause = dict[str, Any]

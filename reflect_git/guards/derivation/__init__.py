@@ -1,0 +1,1 @@
+"""Derive a matcher from the text of a rule."""

@@ -1,0 +1,1 @@
+"""Local state of this machine, no records: session state, questions, projects, usage."""
