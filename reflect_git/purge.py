@@ -100,9 +100,9 @@ def select_by_pattern(pattern: str) -> PurgeRequest:
 def select_by_id(snapshot: Snapshot, prefix: str) -> PurgeRequest:
     """Select a record with its sources and decisions, and its words wherever else they are."""
     record_id = api.find_id(snapshot.by_id, prefix)
-    if not record_id.startswith(("SIG-", "LRN-")):
+    if not record_id.startswith(("SIG-", "LRN-", "EVL-")):
         raise ReflectError(
-            f"cannot purge '{record_id}' alone", "use the id of a signal or rule, or --match REGEX", "usage"
+            f"cannot purge '{record_id}' alone", "use the id of a signal, rule or evaluation, or --match REGEX", "usage"
         )
     ids = {record_id}
     if record_id.startswith("LRN-"):

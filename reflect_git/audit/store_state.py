@@ -300,7 +300,7 @@ def check_files(ctx: AuditContext) -> Iterator[Finding]:
         yield Finding("record-unreadable", DECIDE, path, f"'{path}' cannot be read: {reason}", hint, path)
     for path in list_uncommitted(ctx.store):
         if path.startswith(
-            ("learnings/", "decisions/", "tally/", "exposure/", "targets/", "machines/", f"{PURGES_FOLDER}/")
+            ("learnings/", "decisions/", "tally/", "exposure/", "evaluations/", "targets/", "machines/", PURGES_FOLDER)
         ):
             hint = f"take it back: {ctx.format_git_command('checkout', '--', path)}"
             message = f"'{path}' differs from what main has"

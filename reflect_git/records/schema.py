@@ -122,6 +122,26 @@ if TYPE_CHECKING:
         rules: dict[str, list[str]]
         hits: dict[str, int]
 
+    class Evaluation(TypedDict):
+        """The scores that a judge gave to a session; figures only. `overall` is null if too few criteria have one."""
+
+        id: str
+        version: int
+        timestamp: str
+        machine: str
+        session: str
+        project: Optional[Project]
+        messages: dict[str, int]
+        versions: dict[str, int]
+        rules: list[str]
+        scores: dict[str, float]
+        overall: Optional[float]
+        recommendation: str
+        judge: dict[str, str]
+        usage: dict[str, Any]
+        anchored: bool
+        meta: dict[str, Any]
+
     class Tally(TypedDict):
         """The remains of expired signals; each line is [key, type, project key, day, session hash, trust]."""
 
@@ -150,6 +170,10 @@ EXPOSURE_FIELDS = (
     "id", "version", "session", "project", "start", "end", "turns", "typed", "corrections", "failures",
     "interruptions", "model", "client", "attended", "rules", "hits",
 )  # fmt: skip
+EVALUATION_FIELDS = (
+    "id", "version", "timestamp", "machine", "session", "project", "messages", "versions", "rules", "scores", "overall",
+    "recommendation", "judge", "usage", "anchored", "meta",
+)  # fmt: skip
 TALLY_FIELDS = ("id", "version", "machine", "day", "lines")
 
 FIELDS = {
@@ -157,6 +181,7 @@ FIELDS = {
     "LRN": LEARNING_FIELDS,
     "DEC": DECISION_FIELDS,
     "EXP": EXPOSURE_FIELDS,
+    "EVL": EVALUATION_FIELDS,
     "TLY": TALLY_FIELDS,
 }
 
@@ -180,3 +205,6 @@ GUARD_MODES = ("watch", "hint", "ask", "deny")
 # Decisions about settings, not about rules; a separate command reverts them.
 SETTING_KINDS = ("policy", "capture", "remote")
 CHANNELS = ("terminal", "ask-user-question", "own-machine", "unattended")
+CRITERIA = ("completeness", "depth", "tone", "scope", "missed_opportunities")
+RECOMMENDATIONS = ("keep", "update", "revert")
+JUDGE_KINDS = ("claude", "command", "in-session")

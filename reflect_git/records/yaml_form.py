@@ -236,7 +236,7 @@ def is_newer(record: Mapping[str, Any]) -> bool:
 
 
 def get_kind(record: Mapping[str, Any]) -> str:
-    """Return the prefix of a record's id: 'SIG', 'LRN', 'DEC', 'EXP' or 'TLY'."""
+    """Return the prefix of a record's id: 'SIG', 'LRN', 'DEC', 'EXP', 'EVL' or 'TLY'."""
     name = record.get("id")
     if type(name) is not str or not _is_id(name) or name[:3] not in schema.FIELDS:
         raise RecordError("record has no valid id")
@@ -324,6 +324,13 @@ _TARGET = _shape(kind=_TEXT, path=_TEXT)
 _SOURCE = _shape(hook=_TEXT, turn=_or_null(_COUNT), file=_MAYBE_TEXT, entry=_MAYBE_TEXT)
 _TALLY_LINE: FieldRule = ("six texts", lambda value: _TEXTS[1](value) and len(value) == 6)
 
+_SCORE: FieldRule = ("a number from 1 to 5", lambda value: type(value) in (int, float) and 1 <= value <= 5)
+_AMOUNT: FieldRule = ("a number from 0 up", lambda value: type(value) in (int, float) and value >= 0)
+_SCORES: FieldRule = (
+    "a mapping of criteria to numbers from 1 to 5",
+    lambda value: type(value) is dict and all(name in schema.CRITERIA and _SCORE[1](value[name]) for name in value),
+)
+
 # All other fields are texts.
 _FIELD_RULES: dict[str, dict[str, FieldRule]] = {
     "SIG": {
@@ -383,6 +390,21 @@ _FIELD_RULES: dict[str, dict[str, FieldRule]] = {
         "attended": _BOOL,
         "rules": _mapping_to("a mapping to lists of texts", _TEXTS),
         "hits": _COUNTS,
+    },
+    "EVL": {
+        "version": _VERSION,
+        "timestamp": _UTC_TIME,
+        "project": _PROJECT,
+        "messages": _shape(first=_COUNT, last=_COUNT, count=_COUNT),
+        "versions": _COUNTS,
+        "rules": _TEXTS,
+        "scores": _SCORES,
+        "overall": _or_null(_SCORE),
+        "recommendation": _one_of(schema.RECOMMENDATIONS),
+        "judge": _shape(kind=_one_of(schema.JUDGE_KINDS), model=_TEXT, rubric_sha=_TEXT, prompt_sha=_TEXT),
+        "usage": _shape(input=_COUNT, output=_COUNT, usd=_AMOUNT),
+        "anchored": _BOOL,
+        "meta": _META,
     },
     "TLY": {
         "version": _VERSION,

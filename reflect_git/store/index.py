@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FILE = "index.sqlite"
 # The folders of a branch whose files are records.
-BRANCH_FOLDERS = {INBOX: ("signals", "exposure"), MAIN: ("learnings", "decisions", "tally", "exposure")}
+BRANCH_FOLDERS = {INBOX: ("signals", "exposure"), MAIN: ("learnings", "decisions", "tally", "exposure", "evaluations")}
 PENDING = "pending"  # the source of records that are not committed yet; other sources are branches
 _FORMAT = 1  # raise it when the tables or the values in them change
 _APPLICATION_ID = 0x7265666C  # "refl"
@@ -570,10 +570,10 @@ def _get_other_text(record: Mapping[str, Any]) -> Optional[str]:
 
 
 def _list_mentions(record: Mapping[str, Any], body: str) -> set[str]:
-    """Return the ids that a learning or decision names. Session statistics name every rule, so they are left out."""
+    """Return the ids that a learning or decision names. Figures of sessions name every rule, so they are left out."""
     import re
 
-    if record["id"][:3] in ("SIG", "EXP", "TLY"):
+    if record["id"][:3] in ("SIG", "EXP", "EVL", "TLY"):
         return set()
     return set(re.findall(r'"([A-Z]{3}-[0-9]{8}-[0-9a-z]{8})"', body)) - {record["id"]}
 

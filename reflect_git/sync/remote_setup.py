@@ -98,7 +98,7 @@ def _build_foreign_error(what: str) -> ReflectError:
 
 def _load_examples(incoming: Incoming, new: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return one file of each kind, learnings first, because people want to know what those say."""
-    folders = ("learnings/", "decisions/", "targets/", "exposure/", "tally/", "")
+    folders = ("learnings/", "decisions/", "targets/", "exposure/", "evaluations/", "tally/", "")
     chosen: list[str] = []
     for folder in folders:
         chosen += [path for path in new if path.startswith(folder) and path not in chosen][:1]

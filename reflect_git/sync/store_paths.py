@@ -34,7 +34,7 @@ RECORD, SNAPSHOT, MACHINE, PURGE, ASIDE, README, INBOX_MARKER, HOST_FILE = (
 README_FILE = "README.md"
 # Files that a host puts into a new repository: they may stay in history, but are not part of the store.
 HOST_FILES = ("LICENSE", "LICENSE.md", "LICENSE.txt", ".gitignore")
-_MAIN_PREFIXES = ("LRN", "DEC", "TLY", "EXP")
+_MAIN_PREFIXES = ("LRN", "DEC", "TLY", "EXP", "EVL")
 _INBOX_PREFIXES = ("SIG", "EXP")
 _MACHINE_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _HEX_DIGITS = frozenset("0123456789abcdef")

@@ -28,6 +28,7 @@ GOLDEN_SUMS = {
     "LRN-20260212-4c8d2a1f.yaml": "3f39aea4ec4a88db8dd11090fd9c27688d933c5b7c957d76b798a4021846232e",
     "DEC-20260212-9xw5r3tz.yaml": "ef576c03ec4327914f7a49df7d3ae2a47fec7a3ef680f713eb411276e33270b9",
     "EXP-20260213-0mny6gqe.yaml": "0f8029fe7091d6ff1105786fdd0f66a121e026f94dff50e9d375e33a359666e4",
+    "EVL-20260214-3f6h8k1m.yaml": "d873310b61df41f64872190be6c4885ae56288bdd4a40c4b7e516951cb7b0ea4",
     "TLY-20260225-c2bdvhj8.yaml": "aedc1e31b54e0e2c32ee6600534a7cf1a1bcad9e9dcac4ec6f27a48dfed6df90",
 }
 
@@ -382,6 +383,14 @@ def test_every_field_is_required_and_has_a_type(prefix: str) -> None:
         ("EXP", "failures", {"Bash": "3"}),
         ("EXP", "rules", {"CLAUDE.md": "LRN-20260212-4c8d2a1f"}),
         ("EXP", "attended", 1),
+        ("EVL", "scores", {"completeness": 6}),
+        ("EVL", "scores", {"completeness": 0.5}),
+        ("EVL", "scores", {"charm": 3}),
+        ("EVL", "overall", "3"),
+        ("EVL", "recommendation", "approve"),
+        ("EVL", "judge", {"kind": "worker", "model": "", "rubric_sha": "", "prompt_sha": ""}),
+        ("EVL", "messages", {"first": 1, "last": 2}),
+        ("EVL", "anchored", None),
         ("TLY", "lines", [["only", "five", "texts", "are", "here"]]),
         ("TLY", "day", "2026-02-32"),
         ("SIG", "id", "SIG-20260211-7k3v9q2l"),

@@ -18,7 +18,7 @@ GOLDEN = {path.stem: path.read_bytes() for path in (Path(__file__).parents[1] / 
 def store(store_home: Path) -> Store:
     store = open_store(store_home)
     inbox = f"{INBOX}{store.machine}/0001"
-    for ref, kinds in ((inbox, ("SIG", "EXP")), (MAIN, ("LRN", "DEC", "TLY"))):
+    for ref, kinds in ((inbox, ("SIG", "EXP")), (MAIN, ("LRN", "DEC", "TLY", "EVL"))):
         stream = [f"commit {ref}\ncommitter a <a@b> 1770000000 +0000\ndata 0\nfrom {ref}^0\n".encode()]
         for identity, data in GOLDEN.items():
             if identity.startswith(kinds):
@@ -31,7 +31,7 @@ def store(store_home: Path) -> Store:
 
 
 def test_there_is_one_record_of_each_kind() -> None:
-    assert sorted(identity[:3] for identity in GOLDEN) == ["DEC", "EXP", "LRN", "SIG", "TLY"]
+    assert sorted(identity[:3] for identity in GOLDEN) == ["DEC", "EVL", "EXP", "LRN", "SIG", "TLY"]
 
 
 def test_every_record_of_the_golden_store_is_read(store: Store) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _FOLDER_NOTES = {
     "learnings/": "rules, as you approved them", "decisions/": "decisions, with your name and e-mail",
     "targets/": "copies of your rules in instruction files", "exposure/": "session statistics, without text",
+    "evaluations/": "scores that a judge gave to sessions, without text",
     "tally/": "counts of expired signals, without text", "": "other files of the store",
 }  # fmt: skip
 _SIGNALS_STAY_NOTE = "Your words in sessions and your instruction files stay on this machine."

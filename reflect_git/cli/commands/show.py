@@ -101,7 +101,7 @@ def _load_record(cli: CliContext, store: Store, excerpt: RecordLookup, record_id
         scan = cli.scan(store)
         (record,) = scan.get_signals([scan.columns["id"].index(record_id)])
         return ShowResult(record, commit, stories.load_decisions_about(excerpt, record_id))
-    decisions = [] if record_id.startswith("EXP-") else stories.load_decisions_about(excerpt, record_id)
+    decisions = [] if record_id.startswith(("EXP-", "EVL-")) else stories.load_decisions_about(excerpt, record_id)
     return ShowResult(excerpt.find_mentions(record_id)[record_id], commit, decisions)
 
 
@@ -149,7 +149,8 @@ def _format_decision_headline(decision: Mapping[str, Any]) -> str:
 
 
 def _format_plain_headline(record: Mapping[str, Any]) -> str:
-    return {"TLY": "counts of expired signals", "EXP": "statistics of a session"}[record["id"][:3]]
+    names = {"TLY": "counts of expired signals", "EXP": "statistics of a session", "EVL": "scores of a session"}
+    return names[record["id"][:3]]
 
 
 def _list_signal_fields(signal: Mapping[str, Any]) -> Iterator[FieldLine]:
@@ -202,7 +203,7 @@ def _list_decision_fields(decision: Mapping[str, Any]) -> Iterator[FieldLine]:
 
 
 def _list_other_fields(record: Mapping[str, Any]) -> Iterator[FieldLine]:
-    """Yield the fields of a tally or an exposure."""
+    """Yield the fields of figures: a tally, an exposure or an evaluation."""
     for name, value in record.items():
         if name not in ("id", "version", "lines"):
             yield name, _format_pairs(value) if isinstance(value, dict) else str(value)
@@ -215,6 +216,7 @@ _HEADLINES = {
     "DEC": _format_decision_headline,
     "TLY": _format_plain_headline,
     "EXP": _format_plain_headline,
+    "EVL": _format_plain_headline,
 }
 _FIELD_LISTS = {
     "SIG": _list_signal_fields,
@@ -222,6 +224,7 @@ _FIELD_LISTS = {
     "DEC": _list_decision_fields,
     "TLY": _list_other_fields,
     "EXP": _list_other_fields,
+    "EVL": _list_other_fields,
 }
 
 
