@@ -102,8 +102,8 @@ if TYPE_CHECKING:
         reopens: Optional[str]
         meta: dict[str, Any]
 
-    class Exposure(TypedDict):
-        """The statistics of one session, and the rules that were in effect."""
+    class FirstExposure(TypedDict):
+        """The statistics of one session, and the rules that were in effect: the fields of version 1."""
 
         id: str
         version: int
@@ -121,6 +121,19 @@ if TYPE_CHECKING:
         attended: bool
         rules: dict[str, list[str]]
         hits: dict[str, int]
+
+    class Exposure(FirstExposure, total=False):
+        """The fields that records of version 1 lack.
+
+        `versions`: target → version that was loaded. `guards`: rule → how often its guard fired, was obeyed and was
+        overridden. `skills`: name → uses. `loaded`: whether the client reported any instruction files.
+        """
+
+        versions: dict[str, int]
+        guards: dict[str, list[int]]
+        tokens: dict[str, int]
+        skills: dict[str, int]
+        loaded: str
 
     class Evaluation(TypedDict):
         """The scores that a judge gave to a session; figures only. `overall` is null if too few criteria have one."""
@@ -153,6 +166,8 @@ if TYPE_CHECKING:
 
 
 VERSION = 1
+EXPOSURE_VERSION = 2
+_VERSIONS = {"EXP": EXPOSURE_VERSION}  # of kinds whose fields have changed since version 1
 
 SIGNAL_FIELDS = (
     "id", "version", "timestamp", "session_id", "type", "status", "confidence", "source", "content", "context",
@@ -168,12 +183,16 @@ DECISION_FIELDS = (
 )  # fmt: skip
 EXPOSURE_FIELDS = (
     "id", "version", "session", "project", "start", "end", "turns", "typed", "corrections", "failures",
-    "interruptions", "model", "client", "attended", "rules", "hits",
+    "interruptions", "model", "client", "attended", "rules", "hits", "versions", "guards", "tokens", "skills", "loaded",
 )  # fmt: skip
 EVALUATION_FIELDS = (
     "id", "version", "timestamp", "machine", "session", "project", "messages", "versions", "rules", "scores", "overall",
     "recommendation", "judge", "usage", "anchored", "meta",
 )  # fmt: skip
+# Fields that records of version 1 do not have.
+LATER_FIELDS = {"EXP": ("versions", "guards", "tokens", "skills", "loaded")}
+TOKENS = ("input", "output", "cache_read", "cache_write")
+LOADED, NOT_LOADED = "instructions", "none"
 TALLY_FIELDS = ("id", "version", "machine", "day", "lines")
 
 FIELDS = {
@@ -208,3 +227,14 @@ CHANNELS = ("terminal", "ask-user-question", "own-machine", "unattended")
 CRITERIA = ("completeness", "depth", "tone", "scope", "missed_opportunities")
 RECOMMENDATIONS = ("keep", "update", "revert")
 JUDGE_KINDS = ("claude", "command", "in-session")
+
+
+def is_newer(record_id: str, version: int) -> bool:
+    """Return whether a record was written by a later version of the program, which may have changed its fields."""
+    return version > _VERSIONS.get(record_id[:3], VERSION)
+
+
+def build_version_test(kind: str, version: str) -> str:
+    """Return the SQL test that a record is not newer than this program; the arguments name its columns."""
+    known = " ".join([f"WHEN '{name}' THEN {number}" for name, number in _VERSIONS.items()])
+    return f"{version} <= CASE {kind} {known} ELSE {VERSION} END"

@@ -232,7 +232,7 @@ def _format_number(value: Any) -> str:
 def is_newer(record: Mapping[str, Any]) -> bool:
     """Return whether a later version of the program wrote this record: keep it unchanged, do not interpret it."""
     version = record.get("version")
-    return type(version) is int and version > schema.VERSION
+    return type(version) is int and schema.is_newer(str(record.get("id")), version)
 
 
 def get_kind(record: Mapping[str, Any]) -> str:
@@ -277,6 +277,8 @@ def check(record: Mapping[str, Any]) -> None:
         return
     for field, what, is_right in _CHECKS[get_kind(record)]:
         if field not in record:
+            if record.get("version") == 1 and field in schema.LATER_FIELDS.get(record["id"][:3], ()):
+                continue
             raise RecordError(f"'{record['id']}' has no field '{field}'")
         value = record[field]
         if not is_right(value):
@@ -322,6 +324,10 @@ _MAYBE_TEXT = _or_null(_TEXT)
 _PROJECT = _or_null(_shape(key=_TEXT, name=_TEXT))
 _TARGET = _shape(kind=_TEXT, path=_TEXT)
 _SOURCE = _shape(hook=_TEXT, turn=_or_null(_COUNT), file=_MAYBE_TEXT, entry=_MAYBE_TEXT)
+_THREE_COUNTS: FieldRule = (
+    "three numbers",
+    lambda value: type(value) is list and len(value) == 3 and all(map(_COUNT[1], value)),
+)
 _TALLY_LINE: FieldRule = ("six texts", lambda value: _TEXTS[1](value) and len(value) == 6)
 
 _SCORE: FieldRule = ("a number from 1 to 5", lambda value: type(value) in (int, float) and 1 <= value <= 5)
@@ -390,6 +396,11 @@ _FIELD_RULES: dict[str, dict[str, FieldRule]] = {
         "attended": _BOOL,
         "rules": _mapping_to("a mapping to lists of texts", _TEXTS),
         "hits": _COUNTS,
+        "versions": _COUNTS,
+        "guards": _mapping_to("a mapping to three numbers", _THREE_COUNTS),
+        "tokens": _shape(**dict.fromkeys(schema.TOKENS, _COUNT)),
+        "skills": _COUNTS,
+        "loaded": _one_of((schema.LOADED, schema.NOT_LOADED)),
     },
     "EVL": {
         "version": _VERSION,

@@ -34,12 +34,13 @@ FILE = "index.sqlite"
 # The folders of a branch whose files are records.
 BRANCH_FOLDERS = {INBOX: ("signals", "exposure"), MAIN: ("learnings", "decisions", "tally", "exposure", "evaluations")}
 PENDING = "pending"  # the source of records that are not committed yet; other sources are branches
-_FORMAT = 1  # raise it when the tables or the values in them change
+_FORMAT = 2  # raise it when the tables or the values in them change
 _APPLICATION_ID = 0x7265666C  # "refl"
 _LOCK_SECONDS, _BUSY_SECONDS = 20.0, 5.0
 _BATCH = 5_000  # records parsed and inserted at a time, which limits the memory needed
 _PAGES_KIB = 65_536
 _MAX_INTEGER = (1 << 63) - 1
+_IS_KNOWN = schema.build_version_test("kind", "version")
 
 _TABLES = (
     "CREATE TABLE tips (source TEXT PRIMARY KEY, tip TEXT NOT NULL) WITHOUT ROWID",
@@ -154,10 +155,8 @@ class Index:
         tests = [limits.get(name) or f"{name} = ?" for name in equal]
         if not set(equal) <= {*_COLUMNS, *limits}:
             raise ValueError(f"unknown column in {sorted(equal)}")
-        where = " AND ".join(["kind = ?", "version <= ?", *tests])
-        rows = self.query(
-            f"SELECT id, body FROM records WHERE {where} ORDER BY time, id", kind, schema.VERSION, *equal.values()
-        )
+        where = " AND ".join(["kind = ?", _IS_KNOWN, *tests])
+        rows = self.query(f"SELECT id, body FROM records WHERE {where} ORDER BY time, id", kind, *equal.values())
         return [loads(body.encode("utf-8")) for body in dict(rows).values()]
 
     def list_ids(self) -> list[str]:
@@ -183,8 +182,7 @@ class Index:
             found += f" UNION SELECT number FROM records WHERE kind = 'EXP' AND ({tests})"
             values += words
         rows = self.query(
-            f"SELECT id, body FROM records WHERE number IN ({found}) AND kind <> 'SIG' AND version <= ?", *values,
-            schema.VERSION,
+            f"SELECT id, body FROM records WHERE number IN ({found}) AND kind <> 'SIG' AND {_IS_KNOWN}", *values
         )  # fmt: skip
         return {record_id: loads(body.encode("utf-8")) for record_id, body in rows}
 
@@ -193,8 +191,8 @@ class Index:
         wanted = list(record_ids)
         given = ", ".join("?" * len(wanted))
         rows = self.query(
-            f"SELECT id, body FROM records WHERE id IN ({given}) AND kind = 'SIG' AND version <= ? ORDER BY time, id",
-            *wanted, schema.VERSION,
+            f"SELECT id, body FROM records WHERE id IN ({given}) AND kind = 'SIG' AND {_IS_KNOWN} ORDER BY time, id",
+            *wanted,
         )  # fmt: skip
         return [loads(body.encode("utf-8")) for body in dict(rows).values()]
 
@@ -204,7 +202,7 @@ class Index:
         given = ", ".join("?" * len(wanted))
         rows = self.query(
             "SELECT id, time, session, project, project_name FROM records"
-            f" WHERE key IN ({given}) AND kind = 'SIG' AND version <= ?", *wanted, schema.VERSION,
+            f" WHERE key IN ({given}) AND kind = 'SIG' AND {_IS_KNOWN}", *wanted,
         )  # fmt: skip
         return [(*row[:3], None if row[3] is None else {"key": row[3], "name": row[4]}) for row in rows]
 
@@ -213,7 +211,7 @@ class Index:
 
         `words` may contain OR, and "quoted phrases". `project` is a key or a name; texts without a project always fit.
         """
-        tests, values = ["texts MATCH ?", "r.version <= ?"], [build_match(words), schema.VERSION]
+        tests, values = ["texts MATCH ?", schema.build_version_test("r.kind", "r.version")], [build_match(words)]
         if not values[0]:
             return []
         if kinds:
@@ -376,7 +374,7 @@ class Index:
                 continue
             rows.append(_build_row(source, path, record))
             number = last + len(rows)
-            if record["version"] <= schema.VERSION:
+            if not schema.is_newer(record["id"], record["version"]):
                 lines += [(number, *line[:6]) for line in record["lines"]] if record["id"].startswith("TLY") else []
                 mentions += [(one, number) for one in _list_mentions(record, rows[-1][-1])]
         db.executemany(_INSERT, rows)
@@ -539,7 +537,7 @@ def _read_copy(store: Store, path: str) -> bytes:
 def _build_row(source: str, path: str, record: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the values of `_COLUMNS`. Of a record of a newer version only the id is understood."""
     kind, version = record["id"][:3], min(record["version"], _MAX_INTEGER)
-    if version > schema.VERSION:
+    if schema.is_newer(kind, version):
         return (source, path, record["id"], kind, version, *[None] * (len(_COLUMNS) - 6), dumps(record).decode("utf-8"))
     get, project = record.get, record.get("project") or {"key": None, "name": None}
     is_signal = kind == "SIG"

@@ -29,8 +29,10 @@ GOLDEN_SUMS = {
     "DEC-20260212-9xw5r3tz.yaml": "ef576c03ec4327914f7a49df7d3ae2a47fec7a3ef680f713eb411276e33270b9",
     "EXP-20260213-0mny6gqe.yaml": "0f8029fe7091d6ff1105786fdd0f66a121e026f94dff50e9d375e33a359666e4",
     "EVL-20260214-3f6h8k1m.yaml": "d873310b61df41f64872190be6c4885ae56288bdd4a40c4b7e516951cb7b0ea4",
+    "EXP-20260214-2vt8k5dn.yaml": "077a8591eeab2a27e16dd9a346447675b6eedd14fa30ef843cf2bf645dd6c223",
     "TLY-20260225-c2bdvhj8.yaml": "aedc1e31b54e0e2c32ee6600534a7cf1a1bcad9e9dcac4ec6f27a48dfed6df90",
 }
+GOLDEN_KINDS = {name[:3] for name in GOLDEN_SUMS}
 
 TRAPS = [
     "", " ", "~", "null", "Null", "yes", "no", "on", "off", "y", "n", "true", "True", "12:30", "190:20:30",
@@ -318,8 +320,8 @@ def test_records_read_together_share_no_list() -> None:
 
 
 def _golden(prefix: str) -> dict[str, Any]:
-    (path,) = GOLDEN.glob(f"{prefix}-*.yaml")
-    return parse(path.read_bytes())
+    """Return the golden record of the newest version."""
+    return parse(max(GOLDEN.glob(f"{prefix}-*.yaml")).read_bytes())
 
 
 @pytest.mark.parametrize("name", GOLDEN_SUMS)
@@ -331,10 +333,11 @@ def test_golden_records_never_change(name: str) -> None:
     assert emit(record) == data
     assert _exactly(_ruamel(data)) == _exactly(yaml.safe_load(data)) == _exactly(record)
     assert f"{record['id']}.yaml" == name
-    assert tuple(record) == schema.FIELDS[get_kind(record)]
+    later = schema.LATER_FIELDS.get(get_kind(record), ()) if record["version"] == 1 else ()
+    assert (*record, *later) == schema.FIELDS[get_kind(record)]
 
 
-def test_there_is_one_golden_record_of_each_kind() -> None:
+def test_there_is_one_golden_record_of_each_kind_and_version() -> None:
     assert {path.name for path in GOLDEN.glob("*.yaml")} == set(GOLDEN_SUMS)
     assert {name[:3] for name in GOLDEN_SUMS} == set(schema.FIELDS)
 
@@ -343,6 +346,8 @@ def test_there_is_one_golden_record_of_each_kind() -> None:
 def test_every_field_is_required_and_has_a_type(prefix: str) -> None:
     for field in schema.FIELDS[prefix]:
         record = _golden(prefix)
+        if field == "id":  # a later version may have other kinds
+            record["version"] = 1
         record[field] = object()
         with pytest.raises(RecordError):
             check(record)
@@ -391,6 +396,12 @@ def test_every_field_is_required_and_has_a_type(prefix: str) -> None:
         ("EVL", "judge", {"kind": "worker", "model": "", "rubric_sha": "", "prompt_sha": ""}),
         ("EVL", "messages", {"first": 1, "last": 2}),
         ("EVL", "anchored", None),
+        ("EXP", "versions", {"CLAUDE.md": "v2"}),
+        ("EXP", "guards", {"LRN-20260212-4c8d2a1f": [1, 1]}),
+        ("EXP", "guards", {"LRN-20260212-4c8d2a1f": [1, 1, -1]}),
+        ("EXP", "tokens", {"input": 1, "output": 1, "cache_read": 1}),
+        ("EXP", "skills", {"deploy": 1.5}),
+        ("EXP", "loaded", "some"),
         ("TLY", "lines", [["only", "five", "texts", "are", "here"]]),
         ("TLY", "day", "2026-02-32"),
         ("SIG", "id", "SIG-20260211-7k3v9q2l"),
@@ -416,6 +427,25 @@ def test_fields_of_tomorrow_are_no_reason_to_refuse() -> None:
     record["source"]["window"] = 3
     check(record)
     assert parse(emit(record)) == record
+
+
+def test_figures_of_version_1_may_lack_the_later_fields_but_not_distort_them() -> None:
+    record = {**_golden("EXP"), "version": 1}
+    for field in schema.LATER_FIELDS["EXP"]:
+        del record[field]
+        check(record)
+    with pytest.raises(RecordError):
+        check({**record, "guards": {"LRN-20260212-4c8d2a1f": 3}})
+    with pytest.raises(RecordError):
+        check({**record, "version": 2})
+
+
+def test_only_figures_have_a_second_version() -> None:
+    newer = {
+        prefix: [yaml_form.is_newer({**_golden(prefix), "version": n}) for n in (1, 2, 3)] for prefix in GOLDEN_KINDS
+    }
+    assert newer.pop("EXP") == [False, False, True]
+    assert set(map(tuple, newer.values())) == {(False, True, True)}
 
 
 def test_a_newer_version_is_kept_byte_for_byte() -> None:

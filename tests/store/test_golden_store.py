@@ -1,4 +1,4 @@
-"""A store with one record of each kind, written by the first version: every later version reads all of it."""
+"""A store with a record of each kind and version: every later version of the program reads all of it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from reflect_git.records import yaml_form
+from reflect_git.records import schema, yaml_form
+from reflect_git.store.index import Index
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import INBOX, MAIN, Store, get_record_path
+from reflect_git.sync import store_paths
+from reflect_git.sync.validate import check_contents
 from tests.store.store_checks import open_store
 
 GOLDEN = {path.stem: path.read_bytes() for path in (Path(__file__).parents[1] / "golden").glob("*.yaml")}
@@ -30,8 +33,9 @@ def store(store_home: Path) -> Store:
     return store
 
 
-def test_there_is_one_record_of_each_kind() -> None:
-    assert sorted(identity[:3] for identity in GOLDEN) == ["DEC", "EVL", "EXP", "LRN", "SIG", "TLY"]
+def test_there_is_one_record_of_each_kind_and_version() -> None:
+    found = sorted((identity[:3], yaml_form.parse(data)["version"]) for identity, data in GOLDEN.items())
+    assert found == [("DEC", 1), ("EVL", 1), ("EXP", 1), ("EXP", 2), ("LRN", 1), ("SIG", 1), ("TLY", 1)]
 
 
 def test_every_record_of_the_golden_store_is_read(store: Store) -> None:
@@ -44,3 +48,16 @@ def test_every_record_of_the_golden_store_is_read(store: Store) -> None:
         assert {key: read[key] for key in written if key not in computed} == {
             key: value for key, value in written.items() if key not in computed
         }
+
+
+def test_a_program_without_the_second_version_keeps_it_unread(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two machines may have different versions of the program: the older one accepts and passes on all records."""
+    second = next(identity for identity in GOLDEN if "EXP-20260214" in identity)
+    path = get_record_path(second)
+    index = Index(store)
+    assert [one["id"] for one in index.list_records("EXP")] == sorted(one for one in GOLDEN if one[:3] == "EXP")
+    index.close()
+    monkeypatch.setattr(schema, "_VERSIONS", {})
+    assert check_contents([path], [GOLDEN[second]], lambda _: store_paths.RECORD) == [""]
+    snapshot = reader.read(store)
+    assert snapshot.newer == [second] and set(snapshot.by_id) == GOLDEN.keys() - {second}

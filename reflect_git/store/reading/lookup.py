@@ -12,7 +12,7 @@ import os
 import re
 
 from reflect_git.platform import files
-from reflect_git.records.schema import VERSION
+from reflect_git.records.yaml_form import is_newer
 from reflect_git.store.reading import reader, signal_columns
 from reflect_git.store.repository import INBOX, MAIN
 
@@ -54,7 +54,7 @@ class RecordLookup:
         texts = self._texts if figures else self._texts[:1]
         lines = {line for word in words for text in texts for line in _iter_lines_with(text, word.encode())}
         found = map(json.loads, lines)
-        return {record["id"]: record for record in found if record["version"] <= VERSION}
+        return {record["id"]: record for record in found if not is_newer(record)}
 
     def has_id(self, record_id: str) -> bool:
         """Return whether an id exists. Listing all `list_ids` takes 0.25 s at 100,000 records."""

@@ -15,7 +15,7 @@ from reflect_git.platform.git import GitError
 from reflect_git.records import yaml_form
 from reflect_git.records.history import History, set_computed_fields, sort_rows
 from reflect_git.records.json_form import dumps, loads
-from reflect_git.records.schema import VERSION
+from reflect_git.records.yaml_form import is_newer
 from reflect_git.store import machines, pending
 from reflect_git.store.reading import signal_columns
 from reflect_git.store.repository import INBOX, MAIN, SIGNALS_README, get_record_id, get_record_path
@@ -92,17 +92,17 @@ class Scan:
     @cached_property
     def newer(self) -> list[str]:
         """List the ids of records written by a newer version."""
-        return sorted({record["id"] for record in self._record_list if record["version"] > VERSION})
+        return sorted({record["id"] for record in self._record_list if is_newer(record)})
 
     @cached_property
     def other_records(self) -> dict[str, Any]:
         """Return id → record of everything except signals."""
-        return {record["id"]: record for record in self._record_list if record["version"] <= VERSION}
+        return {record["id"]: record for record in self._record_list if not is_newer(record)}
 
     @cached_property
     def main_records(self) -> dict[str, Any]:
         """Return id → record of main only: learnings, decisions and tallies are only there."""
-        return {record["id"]: record for record in self._main_record_list if record["version"] <= VERSION}
+        return {record["id"]: record for record in self._main_record_list if not is_newer(record)}
 
     @cached_property
     def history(self) -> History:
@@ -136,7 +136,7 @@ class Scan:
         return self
 
     def _list_by_prefix(self, prefix: str) -> list[Any]:
-        return [one for one in self._main_record_list if one["version"] <= VERSION and one["id"].startswith(prefix)]
+        return [one for one in self._main_record_list if not is_newer(one) and one["id"].startswith(prefix)]
 
     def select(
         self, *, status: str = "", kind: str = "", since: str = "", tags: Sequence[str] = (), session: str = "",
@@ -262,7 +262,7 @@ def _add_record(
     table: signal_columns.RecordTable, path: str, record: Mapping[str, Any], shared: dict[Any, Any], lines: bytes = b""
 ) -> None:
     """Add a record. One of a newer version is kept whole: its fields may mean something else."""
-    if record["version"] > VERSION:
+    if is_newer(record):
         table.other_records[path] = dumps(record)
     else:
         table.add(path, record, shared, lines)
