@@ -247,8 +247,9 @@ def _list_targets(place: Place, mirrors: dict[str, dict[str, str]]) -> Iterator[
     for file in _list_usual_files(place.config, ("CLAUDE.md",), "rules/reflect"):
         named.setdefault((True, file), [])
     if place.root:
-        for file in _list_usual_files(place.root, target_files.USUAL_FILES, ".claude/rules/reflect"):
-            named.setdefault((False, file), [])
+        for folder in (".claude/rules/reflect", target_files.AGENT_FOLDER):
+            for file in _list_usual_files(place.root, target_files.USUAL_FILES, folder):
+                named.setdefault((False, file), [])
     for (is_global, file), listed in named.items():
         yield target_files.get_target_for_file(file, is_global), listed
 

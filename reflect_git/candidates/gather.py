@@ -35,6 +35,7 @@ from reflect_git.language.words import load_table
 from reflect_git.records.history import History
 from reflect_git.records.ids import count_words, fingerprint
 from reflect_git.records.named_tuple import NamedTuple
+from reflect_git.targets.target_files import is_agent_target
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Learning
@@ -177,7 +178,8 @@ class RuleLookup:
         self._own_files = own_files
         self._baselines = baselines
         self._history = history
-        self._learnings = history.get_rules_in_force()
+        # A rule in an agent's file reaches that agent only, so it covers nothing that was said in a session.
+        self._learnings = [one for one in history.get_rules_in_force() if one["target"]["kind"] != "agent"]
         self._dismissals = DismissalLookup(history, spots)
         bound = [one["project"] for one in self._learnings if one["project"] and one["scope"] != "global"]
         # Where nothing holds but what holds everywhere, the same rules do.
@@ -345,7 +347,7 @@ class _CandidateBuilder:
             type=first["type"],
             category=place.category,
             scope=place.scope,
-            target=place.target,
+            target=_find_requested_target(signals) or place.target,
             tier=group.tier,
             confidence=group.confidence,
             occurrences=len(signals),
@@ -399,6 +401,13 @@ class _CandidateBuilder:
                 similar.append((likeness, entry))
         similar.sort(key=lambda pair: -pair[0])
         return _drop_duplicates(entry for _, entry in similar), _drop_duplicates(conflicts)
+
+
+def _find_requested_target(signals: Sequence[Signal]) -> str:
+    """Return the agent's file that a root cause named, if all signals come from such root causes; empty otherwise."""
+    scopes = {str(signal["meta"].get("scope", "")) for signal in signals}
+    named = scopes.pop() if len(scopes) == 1 else ""
+    return named if is_agent_target(named) else ""
 
 
 def _find_matcher(signals: Sequence[Signal]) -> Matcher | None:

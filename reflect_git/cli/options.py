@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Found = Iterable[tuple[str, str]]
     Completes = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
-TARGETS = "project, project-local, global, rules[:topic], global-rules, improvements, agents or dir:PATH"
+TARGETS = "project, project-local, global, rules[:topic], global-rules, improvements, agents, agent:NAME or dir:PATH"
 MAX_TIMEOUT = 86400
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -66,6 +66,7 @@ def decide(event: Event, data: bytes, root: str, env: Env) -> dict[str, str]:
     likely, problem = load_likely(git_dir, data.decode("utf-8", "replace"))
     if problem:
         log_problem(root, env, problem)
+    likely = [guard for guard in likely if not guard.agent or guard.agent == event.get("agent_type")]
     likely.sort(key=lambda guard: -MODES.index(guard.mode))
     fired = _find_call_firings(likely, event, root, env) if likely else []
     if not fired:

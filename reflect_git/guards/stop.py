@@ -52,7 +52,8 @@ def decide(
     likely, problem = load_likely(git_dir, data.decode("utf-8", "replace"))
     if problem:
         log_problem(root, env, problem)
-    guards = [guard for guard in likely if "requires" in guard.matcher and guard.mode in ("watch", "deny")]
+    mine = [guard for guard in likely if guard.mode in ("watch", "deny") and not guard.agent]
+    guards = [guard for guard in mine if "requires" in guard.matcher]
     turn = next((one for one in iter_turns(read_entries()) if one.prompt == prompt), None) if guards else None
     if turn is None or _has_fired(git_dir, event):
         return {}

@@ -28,7 +28,7 @@ _MAX_TEXT = 8000
 class StoredGuard:
     """A guard of the table. `named_tuple` would cost a hook 8 ms."""
 
-    __slots__ = ("any_case", "instead", "learning", "matcher", "mode", "number", "project", "text", "texts")
+    __slots__ = ("agent", "any_case", "instead", "learning", "matcher", "mode", "number", "project", "text", "texts")
 
     def __init__(self, value: dict[str, Any]) -> None:
         self.learning: str = value["learning"]
@@ -38,6 +38,7 @@ class StoredGuard:
         self.instead: str = value["instead"]
         self.project: Optional[str] = value["project"]
         self.number: str = value["number"]
+        self.agent: str = value.get("agent", "")
         self.texts: list[str] = value["texts"]
         self.any_case: bool = value["any_case"]
 
@@ -105,6 +106,7 @@ def _is_guard(value: Any) -> bool:
         return False
     project, texts = value.get("project"), value.get("texts")
     words = [value.get(name) for name in ("learning", "mode", "text", "instead", "number")]
+    words.append(value.get("agent", ""))
     return (
         all(isinstance(each, str) and len(each) <= _MAX_TEXT for each in words)
         and words[1] in MODES

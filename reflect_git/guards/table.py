@@ -28,7 +28,10 @@ _GREPS = ("/usr/bin/grep", "/bin/grep")
 
 
 class Guard(NamedTuple):
-    """A rule that is enforced. `project` is the key of the project in which it applies; None means everywhere."""
+    """A rule that is enforced. `project` is the key of the project in which it applies; None means everywhere.
+
+    `agent`: the only agent that it is for.
+    """
 
     learning: str
     mode: str
@@ -37,6 +40,7 @@ class Guard(NamedTuple):
     instead: str
     project: Optional[str]
     number: str = ""
+    agent: str = ""
 
 
 def get_script_path(git_dir: str) -> str:
@@ -132,7 +136,7 @@ def _build_script(store: Store, has_texts: bool, any_case: bool) -> str:
 def read_table(git_dir: str) -> list[Guard]:
     """Return the guards of the table; empty if there is none or it cannot be trusted. See `find_problem`."""
     return [
-        Guard(one.learning, one.mode, one.matcher, one.text, one.instead, one.project, one.number)
+        Guard(one.learning, one.mode, one.matcher, one.text, one.instead, one.project, one.number, one.agent)
         for one in load_table(git_dir)[0]
     ]
 

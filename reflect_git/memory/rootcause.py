@@ -15,6 +15,7 @@ from reflect_git.language import similarity
 from reflect_git.records.ids import plural, utc_precise
 from reflect_git.redact import redact
 from reflect_git.store import api
+from reflect_git.targets.target_files import is_agent_target
 
 if TYPE_CHECKING:
     from reflect_git.memory.incidents import Incident
@@ -112,7 +113,7 @@ def _require_answers(answers: Answers) -> None:
     if " ".join(answers.why.casefold().split()) == " ".join(answers.what.casefold().split()):
         raise ReflectError("the why repeats the what", "say why it could happen", "usage", EXIT_USAGE)
     scope = answers.scope
-    if scope not in ("project", "global") and not (scope.startswith("agent:") and scope[6:].strip()):
+    if scope not in ("project", "global") and not is_agent_target(scope):
         raise ReflectError(f"'{scope}' is not a scope", "one of: project, global, agent:NAME", "usage", EXIT_USAGE)
 
 
@@ -132,8 +133,8 @@ def find_rules(history: History, incident: Incident, scope: str) -> list[Learnin
 def _choose(answers: Answers, overlap: list[tuple[str, str]]) -> tuple[str, str]:
     """Return what to propose for a class and scope, and the next command."""
     if answers.scope.startswith("agent:"):
-        name = answers.scope.partition(":")[2].strip()
-        return "agent", f"add it to .claude/agents/{name}.md, or approve it: reflect-git review"
+        name = answers.scope.partition(":")[2]
+        return "agent", f"approve it for .claude/agents/{name}.md: reflect-git review"
     same = next((identity for identity, relation in overlap if relation in ("same", "contradicts")), "")
     nearest = same or (overlap[0][0] if overlap else "")
     if same or (answers.kind == "unclear-rule" and nearest):

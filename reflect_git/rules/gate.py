@@ -51,7 +51,7 @@ def check_text(
     """
     found = gate.check_subject(
         _build_subject(text, trust, target, before)._replace(sources=sources or {}),
-        _list_statements(ctx),
+        _list_statements(ctx, target),
         mended=mended,
         has_secret=lambda words: bool(_find_secrets(words)),
         supersedes=supersedes,
@@ -125,9 +125,9 @@ def _find_secrets(text: str) -> list[str]:
 def _is_always_read(target: Target) -> bool:
     """Tell whether Claude Code always reads a target.
 
-    It never reads improvements, and a folder's file only in that folder.
+    It never reads improvements, a folder's file only in that folder, and an agent's file only for that agent.
     """
-    return target.form != "improvements" and target.kind != "dir"
+    return target.form != "improvements" and target.kind not in ("dir", "agent")
 
 
 def _hides_agents(place: Place) -> bool:
@@ -151,15 +151,18 @@ def _build_subject(text: str, trust: str, target: Target, before: bytes | None) 
     return Subject(text, trust, target.path, entries, lines, is_global=target.is_global)
 
 
-def _list_statements(ctx: Context) -> list[Any]:
-    """Return all statements in effect here: our rules, and what the instruction files say."""
+def _list_statements(ctx: Context, target: Target) -> list[Any]:
+    """Return all statements in effect here: our rules, and what the instruction files say.
+
+    The rules of an agent's file count only in that file.
+    """
     from reflect_git.candidates.statements import Statement
 
     declines = get_declined_hints(ctx)
     own = [
         Statement(one["target"]["path"], 0, one["text"], one["id"], hint=declines.get(one["id"], ""))
         for one in ctx.scan.history.get_rules_in_force()
-        if ctx.place.is_in_scope(one)
+        if ctx.place.is_in_scope(one) and (one["target"]["kind"] != "agent" or one["target"]["path"] == target.path)
     ]
     return [*own, *ctx.statements]
 

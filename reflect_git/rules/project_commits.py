@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from reflect_git.rules.project_files import Place
 
 BRANCH = "reflect/learnings"
-_SHARED_KINDS = ("project", "rules", "agents", "dir", "improvements")
+_SHARED_KINDS = ("project", "rules", "agents", "agent", "dir", "improvements")
 _MAX_QUOTES, _QUOTE_LENGTH = 5, 300
 
 

@@ -21,7 +21,7 @@ from reflect_git.targets.improvements import Improvement, Proposal
 from reflect_git.targets.markdown import split_lines
 from reflect_git.targets.rules_file import RulesFile
 from reflect_git.targets.safe_text import is_same_text, normalize_text
-from reflect_git.targets.target_files import AGENTS_IMPORT, Target
+from reflect_git.targets.target_files import AGENTS_IMPORT, Target, get_agent_name
 from reflect_git.targets.target_page import BOM, CATEGORY_TITLES, UnfitFileError
 
 CONTEXT_LINES = 3
@@ -295,8 +295,18 @@ def add(target: Target, before: bytes | None, item: Item) -> Plan:
         elif target.form == "rules":
             after = _render_new_rules_file(target, before, item)
         else:
+            _require_agent(target, before)
             after = block.add(before, item.id, item.text, item.category, target.opening)
     return _check_and_return(Plan(target, before, after, item.id, "add"))
+
+
+def _require_agent(target: Target, before: bytes | None) -> None:
+    """Raise if an agent's file does not exist: without its name and description, Claude Code ignores it."""
+    name = get_agent_name(target)
+    if name and (before is None or not re.match(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n", before)):
+        message = f"there is no agent '{name}'" if before is None else f"'{target.path}' is not an agent's file"
+        hint = f"create it in Claude Code with /agents, then try again; its file is '{target.path}'"
+        raise ReflectError(message, hint, code="no-agent")
 
 
 def remove(target: Target, before: bytes | None, item: Item, force: bool = False) -> Plan:

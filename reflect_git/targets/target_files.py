@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records.named_tuple import NamedTuple
@@ -11,12 +12,14 @@ PROJECT_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
 LOCAL_FILE = "CLAUDE.local.md"
 AGENTS_FILE = "AGENTS.md"
 IMPROVEMENTS_FILE = ".claude/improvements.md"
+AGENT_FOLDER = ".claude/agents"
 USUAL_FILES = (*PROJECT_FILES, LOCAL_FILE, AGENTS_FILE, IMPROVEMENTS_FILE)  # of a project
 AGENTS_IMPORT = f"@{AGENTS_FILE}\n"
-KINDS = ("project", "project-local", "global", "rules", "global-rules", "improvements", "agents", "dir")
+KINDS = ("project", "project-local", "global", "rules", "global-rules", "improvements", "agents", "agent", "dir")
 _KINDS_WITHOUT_ARGUMENT = ("project", "project-local", "global", "global-rules", "improvements", "agents")
 _GLOBAL_KINDS = ("global", "global-rules")
 FORM_BY_KIND = {"rules": "rules", "global-rules": "rules", "improvements": "improvements"}
+_AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class ExistingFiles(NamedTuple):
@@ -53,10 +56,11 @@ GLOBAL_TARGET = Target("global", "CLAUDE.md")
 def resolve_target(to: str, around: ExistingFiles, record_id: str, title: str = "") -> Target:
     """Return the target that `--to` names; id and title give a rules file its name."""
     kind, _, rest = to.partition(":")
-    if kind not in KINDS or (kind in _KINDS_WITHOUT_ARGUMENT and ":" in to) or (kind == "dir" and not rest):
+    if kind not in KINDS or (kind in _KINDS_WITHOUT_ARGUMENT and ":" in to) or (kind in ("agent", "dir") and not rest):
         raise ReflectError(
             f"'{to}' is not a target",
-            "one of project, project-local, global, rules[:topic], global-rules, improvements, agents, dir:PATH",
+            "one of project, project-local, global, rules[:topic], global-rules, improvements, agents, agent:NAME, "
+            "dir:PATH",
             code="usage",
             exit_code=EXIT_USAGE,
         )
@@ -74,6 +78,8 @@ def get_target_for_file(path: str, is_global: bool) -> Target:
         return Target("global-rules" if path.startswith("rules/") else "global", path)
     if path.startswith(".claude/rules/"):
         return Target("rules", path)
+    if path.startswith(f"{AGENT_FOLDER}/"):
+        return Target("agent", path)
     kinds = {LOCAL_FILE: "project-local", AGENTS_FILE: "agents", IMPROVEMENTS_FILE: "improvements"}
     return Target(kinds.get(path, "project" if path in PROJECT_FILES else "dir"), path)
 
@@ -96,6 +102,8 @@ def _build_path(kind: str, rest: str, around: ExistingFiles, name: str) -> str:
         return _choose_project_file(around)
     if kind == "dir":
         return posixpath.join(_check_inside(rest), "CLAUDE.md")
+    if kind == "agent":
+        return f"{AGENT_FOLDER}/{_check_agent_name(rest)}.md"
     return {
         "project-local": LOCAL_FILE,
         GLOBAL_TARGET.kind: GLOBAL_TARGET.path,
@@ -110,6 +118,23 @@ def _choose_project_file(around: ExistingFiles) -> str:
     found = [path for path in PROJECT_FILES if path in around.blocks]
     found += [path for path in PROJECT_FILES if path in around.existing]
     return (found or PROJECT_FILES)[0]
+
+
+def get_agent_name(target: Target) -> str:
+    """Return the name of the agent that alone reads this file; empty for other files."""
+    return posixpath.basename(target.path)[: -len(".md")] if target.kind == "agent" else ""
+
+
+def is_agent_target(to: str) -> bool:
+    """Return whether a text is `agent:NAME` with a name that a file can have."""
+    return to.startswith("agent:") and bool(_AGENT_NAME.fullmatch(to[len("agent:") :]))
+
+
+def _check_agent_name(name: str) -> str:
+    if not _AGENT_NAME.fullmatch(name):
+        hint = f"give the name of a file in {AGENT_FOLDER} without .md, as in agent:reviewer"
+        raise ReflectError(f"'{name}' is not the name of an agent", hint, "usage", EXIT_USAGE)
+    return name
 
 
 def _check_inside(folder: str) -> str:

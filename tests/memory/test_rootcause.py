@@ -160,6 +160,16 @@ def test_the_class_decides_what_is_proposed(store: Store, kind: str, scope: str,
     assert ("agents/explorer.md" in found.hint) == (proposed == "agent")
 
 
+def test_a_root_cause_of_an_agent_is_proposed_for_its_file(store: Store, run_cli: RunCli) -> None:
+    for number, (scope, target) in enumerate([("agent:explorer", "agent:explorer"), ("project", "project")]):
+        key = keys(store)[f"refused {7106 + number}"]
+        signal = run(run_cli, key, "--scope", scope, "--change", f"Start service {scope} first.", "--json").json()
+        listed = run_cli("candidates", "--all", "--json").json()["data"]
+        (found,) = [one for one in listed if signal["data"]["signal"] in one["signals"]]
+        assert found["target"] == target
+    assert run(run_cli, keys(store)["refused 7108"], "--scope", "agent:../x").code == 2
+
+
 def test_an_unknown_scope_or_class_is_refused(store: Store, run_cli: RunCli) -> None:
     key = keys(store)["refused 7105"]
     assert run(run_cli, key, "--scope", "galaxy").code == 2

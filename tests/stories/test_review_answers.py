@@ -136,6 +136,7 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
           global-rules   the same in ~/.claude/rules/reflect
           improvements   .claude/improvements.md; Claude Code does not read it
           agents         AGENTS.md of this project
+          agent:NAME     a file in .claude/agents
           dir:PATH       CLAUDE.md in a folder of this project
         target [name,q,?]?
         """)
@@ -143,7 +144,7 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
     terminal.sees("""
         error: 'moon' is not a target
         hint: one of project, project-local, global, rules[:topic], global-rules,
-        improvements, agents, dir:PATH
+        improvements, agents, agent:NAME, dir:PATH
         target [name,q,?]?
         """)
     terminal.types("?")
@@ -155,6 +156,7 @@ def test_another_target_is_shown_before_it_is_answered(says: Says, reviews: Revi
         global-rules   like global, in a separate file
         improvements   a to-do for people, not for Claude Code
         agents         like project, also for other agents
+        agent:NAME     only for this subagent of Claude Code, as in agent:reviewer
         dir:PATH       only when Claude Code works in that folder, as in
                        dir:packages/web
         q              keep the target (so does Enter)

@@ -41,6 +41,7 @@ def test_project(surroundings: ExistingFiles, path: str, opening: str) -> None:
         ("global-rules", "rules/reflect/use-pnpm-4c8d2a1f.md", "rules"),
         ("improvements", ".claude/improvements.md", "improvements"),
         ("agents", "AGENTS.md", "block"),
+        ("agent:reviewer", ".claude/agents/reviewer.md", "block"),
         ("dir:packages/api", "packages/api/CLAUDE.md", "block"),
         ("dir:./packages//api/", "packages/api/CLAUDE.md", "block"),
     ],
@@ -57,7 +58,10 @@ def test_a_new_file_beside_agents_imports_it() -> None:
     assert resolve_target("dir:a", around("a/AGENTS.md", "a/CLAUDE.md"), ID) == Target("dir", "a/CLAUDE.md")
 
 
-@pytest.mark.parametrize("to", ["", "nowhere", "project:x", "dir:", "dir", "global:y", "Project"])
+@pytest.mark.parametrize(
+    "to",
+    ["", "nowhere", "project:x", "dir:", "dir", "global:y", "Project", "agent", "agent:", "agent:../x", "agent:a/b"],
+)
 def test_what_is_no_target(to: str) -> None:
     with pytest.raises(ReflectError) as caught:
         resolve_target(to, around(), ID)
@@ -89,6 +93,7 @@ def test_without_a_project_only_global_targets() -> None:
         ("AGENTS.md", False, "agents"),
         (".claude/improvements.md", False, "improvements"),
         ("a/CLAUDE.md", False, "dir"),
+        (".claude/agents/reviewer.md", False, "agent"),
         (".claude/rules/reflect/x.md", False, "rules"),
         ("CLAUDE.md", True, "global"),
         ("rules/reflect/x.md", True, "global-rules"),

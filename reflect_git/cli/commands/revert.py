@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from reflect_git.rules.restore import RestorePlan
     from reflect_git.store.main.backups import Backup
 
-_TARGET_KINDS = "project, project-local, global, improvements, agents or dir:PATH."
+_TARGET_KINDS = "project, project-local, global, improvements, agents, agent:NAME or dir:PATH."
 
 
 @click.command()

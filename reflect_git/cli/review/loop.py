@@ -64,6 +64,7 @@ _TARGET_NAMES = {
     "global-rules": "the same in ~/.claude/rules/reflect",
     "improvements": ".claude/improvements.md; Claude Code does not read it",
     "agents": "AGENTS.md of this project",
+    "agent:NAME": "a file in .claude/agents",
     "dir:PATH": "CLAUDE.md in a folder of this project",
 }
 _TARGET_HELP = {
@@ -74,6 +75,7 @@ _TARGET_HELP = {
     "global-rules": "like global, in a separate file",
     "improvements": "a to-do for people, not for Claude Code",
     "agents": "like project, also for other agents",
+    "agent:NAME": "only for this subagent of Claude Code, as in agent:reviewer",
     "dir:PATH": "only when Claude Code works in that folder, as in dir:packages/web",
     "q": "keep the target (so does Enter)",
 }

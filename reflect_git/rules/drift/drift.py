@@ -215,7 +215,11 @@ def _list_usual_targets(place: Place) -> Iterator[Target]:
     yield target_files.GLOBAL_TARGET
     if place.root:
         yield from (target_files.get_target_for_file(name, is_global=False) for name in target_files.USUAL_FILES)
-    for kind, base, folder in (("global-rules", place.config, "rules"), ("rules", place.root, ".claude/rules")):
+    folders = (
+        ("global-rules", place.config, "rules"), ("rules", place.root, ".claude/rules"),
+        ("agent", place.root, target_files.AGENT_FOLDER),
+    )  # fmt: skip
+    for kind, base, folder in folders:
         for path in files.list_files(os.path.join(base, *folder.split("/")))[:_MAX_RULE_FILES] if base else ():
             if path.endswith(".md"):
                 yield Target(kind, os.path.relpath(path, base))

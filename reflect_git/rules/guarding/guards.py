@@ -21,6 +21,7 @@ from reflect_git.records.schema import GUARD_KINDS, GUARD_MODES
 from reflect_git.redact import redact
 from reflect_git.rules.dismiss import find_declines
 from reflect_git.store import api
+from reflect_git.targets.target_files import Target, get_agent_name
 
 if TYPE_CHECKING:
     from reflect_git.records.history import History
@@ -147,9 +148,10 @@ def _find_guard_problem(rule: Learning, made: Decision) -> str:
 def _build_guard(rule: Learning, made: Decision) -> Guard:
     meta = made["meta"]
     project = rule["project"] if rule["scope"] != "global" else None
+    agent = get_agent_name(Target(rule["target"]["kind"], rule["target"]["path"]))
     return Guard(
         rule["id"], meta["mode"], meta["matcher"], rule["text"], meta.get("instead", ""),
-        project["key"] if project else None,
+        project["key"] if project else None, agent=agent,
     )  # fmt: skip
 
 
