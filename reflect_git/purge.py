@@ -99,7 +99,9 @@ def select_by_pattern(pattern: str) -> PurgeRequest:
 
 def select_by_id(snapshot: Snapshot, prefix: str) -> PurgeRequest:
     """Select a record with its sources and decisions, and its words wherever else they are."""
-    record_id = api.find_id(snapshot.by_id, prefix)
+    digests = [one for one in snapshot.other_records.values() if one["id"].startswith("DIG-")]
+    expired = {cited for one in digests for line in one["lines"] for cited in line["ids"]}
+    record_id = api.find_id({*snapshot.by_id, *expired}, prefix)
     if not record_id.startswith(("SIG-", "LRN-", "EVL-")):
         raise ReflectError(
             f"cannot purge '{record_id}' alone", "use the id of a signal, rule or evaluation, or --match REGEX", "usage"
@@ -107,7 +109,9 @@ def select_by_id(snapshot: Snapshot, prefix: str) -> PurgeRequest:
     ids = {record_id}
     if record_id.startswith("LRN-"):
         ids |= {one["id"] for one in snapshot.history.decisions if one["subject"] == record_id}
-        ids |= set(snapshot.history.learnings[record_id]["signals"])
+        ids |= (
+            set(snapshot.history.learnings[record_id]["signals"]) if record_id in snapshot.history.learnings else set()
+        )
     return _select_records(snapshot, ids)
 
 

@@ -21,7 +21,7 @@ _BEGIN_MARKER = rb"<!--[ \t]*reflect-git:begin[^>\n]*-->"  # a plain list names 
 _FRONT_MATTER_ID = rb"(?m)^id: [\"']?" + _ID
 _LAST_LEARNING = rb'(?m)^learning: "' + _ID + rb'"$'
 _FRONT_MATTER = (b"---", b"\xef\xbb\xbf---")
-_RECORD_FOLDERS = ("signals", "learnings", "decisions", "exposure", "evaluations", "tally")
+_RECORD_FOLDERS = ("signals", "learnings", "decisions", "exposure", "evaluations", "tally", "digests")
 _RULES_FOLDER = "/rules/reflect/"
 
 

@@ -164,6 +164,24 @@ if TYPE_CHECKING:
         day: str
         lines: list[list[str]]
 
+    class DigestLine(TypedDict):
+        """One line of a digest: everything with one key, with the lowest trust of its sources."""
+
+        text: str
+        ids: list[str]
+        section: str
+        key: str
+        trust: str
+
+    # `from` is a word of Python's, so the form with a call is needed.
+    Digest = TypedDict(
+        "Digest",
+        {
+            "id": str, "version": int, "timestamp": str, "period": str, "project": Optional[Project],
+            "lines": list[DigestLine], "figures": dict[str, float], "from": list[str], "meta": dict[str, Any],
+        },
+    )  # fmt: skip
+
 
 VERSION = 1
 EXPOSURE_VERSION = 2
@@ -194,6 +212,7 @@ LATER_FIELDS = {"EXP": ("versions", "guards", "tokens", "skills", "loaded")}
 TOKENS = ("input", "output", "cache_read", "cache_write")
 LOADED, NOT_LOADED = "instructions", "none"
 TALLY_FIELDS = ("id", "version", "machine", "day", "lines")
+DIGEST_FIELDS = ("id", "version", "timestamp", "period", "project", "lines", "figures", "from", "meta")
 
 FIELDS = {
     "SIG": SIGNAL_FIELDS,
@@ -202,6 +221,7 @@ FIELDS = {
     "EXP": EXPOSURE_FIELDS,
     "EVL": EVALUATION_FIELDS,
     "TLY": TALLY_FIELDS,
+    "DIG": DIGEST_FIELDS,
 }
 
 TYPES = (
@@ -218,6 +238,8 @@ DECISION_KINDS = (
     "approved", "dismissed", "never", "reverted", "amended", "applied", "superseded", "joined", "archived", "pinned",
     "guarded", "unguarded", "policy", "capture", "remote", "muted", "rootcause",
 )  # fmt: skip
+# What a line of a digest is about, in the order of the page.
+DIGEST_SECTIONS = ("worked", "decided", "learned", "broken", "open", "noticed")
 # Decisions about the guard of a rule; they change no file.
 GUARD_KINDS = ("guarded", "unguarded")
 GUARD_MODES = ("watch", "hint", "ask", "deny")

@@ -236,7 +236,7 @@ def is_newer(record: Mapping[str, Any]) -> bool:
 
 
 def get_kind(record: Mapping[str, Any]) -> str:
-    """Return the prefix of a record's id: 'SIG', 'LRN', 'DEC', 'EXP', 'EVL' or 'TLY'."""
+    """Return the prefix of a record's id: 'SIG', 'LRN', 'DEC', 'EXP', 'EVL', 'TLY' or 'DIG'."""
     name = record.get("id")
     if type(name) is not str or not _is_id(name) or name[:3] not in schema.FIELDS:
         raise RecordError("record has no valid id")
@@ -269,6 +269,15 @@ def _is_time(text: str) -> bool:
         text.translate(_DIGITS_TO_ZERO) in _TIME_SHAPES and "01" <= text[5:7] <= "12" and "01" <= text[8:10] <= "31"
         and text[11:13] <= "23" and text[14:16] <= "59" and text[17:19] <= "59"
     )  # fmt: skip
+
+
+def is_period(text: str) -> bool:
+    """Return whether a text is an ISO week, `2026-W07`, or a month, `2026-02`."""
+    year, _, rest = text.partition("-")
+    if len(year) != 4 or not (year.isascii() and year.isdigit()):
+        return False
+    number, last = (rest[1:], "53") if rest.startswith("W") else (rest, "12")
+    return len(number) == 2 and number.isascii() and number.isdigit() and "01" <= number <= last
 
 
 def check(record: Mapping[str, Any]) -> None:
@@ -327,6 +336,11 @@ _SOURCE = _shape(hook=_TEXT, turn=_or_null(_COUNT), file=_MAYBE_TEXT, entry=_MAY
 _THREE_COUNTS: FieldRule = (
     "three numbers",
     lambda value: type(value) is list and len(value) == 3 and all(map(_COUNT[1], value)),
+)
+_NUMBERS = _mapping_to("a mapping to numbers", ("a number", lambda value: type(value) in (int, float)))
+_IDS = _list_of("a list of ids", _text_like("an id", _is_id))
+_DIGEST_LINE = _shape(
+    text=_TEXT, ids=_IDS, section=_one_of(schema.DIGEST_SECTIONS), key=_TEXT, trust=_one_of(schema.TRUSTS)
 )
 _TALLY_LINE: FieldRule = ("six texts", lambda value: _TEXTS[1](value) and len(value) == 6)
 
@@ -421,6 +435,16 @@ _FIELD_RULES: dict[str, dict[str, FieldRule]] = {
         "version": _VERSION,
         "day": _text_like("a day such as 2026-02-11", _is_day),
         "lines": _list_of("a list of lines of six texts", _TALLY_LINE),
+    },
+    "DIG": {
+        "version": _VERSION,
+        "timestamp": _UTC_TIME,
+        "period": _text_like("a week such as 2026-W07 or a month such as 2026-02", is_period),
+        "project": _PROJECT,
+        "lines": _list_of("a list of mappings with text, ids, section, key and trust", _DIGEST_LINE),
+        "figures": _NUMBERS,
+        "from": _IDS,
+        "meta": _META,
     },
 }
 _CHECKS = {

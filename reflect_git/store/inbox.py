@@ -243,7 +243,10 @@ def build_message(entries: list[Entry], machine: str) -> str:
         trailers.append(f"Signal-Count: {count}")
     trailers.extend(f"Session: {session}" for session in _list_sessions(entries))
     trailers.append(f"Machine: {machine}")
+    digests = sum(identity.startswith("DIG-") for identity, _, _ in entries)
     what = f"capture: {plural(count, 'signal')}" if count else f"record: {plural(len(entries), 'session')}"
+    if digests and not count:
+        what = f"digest: {plural(digests, 'digest')}"
     return f"{what}{where}\n\n" + "\n".join(trailers) + "\n"
 
 

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 FILE = "index.sqlite"
 # The folders of a branch whose files are records.
-BRANCH_FOLDERS = {INBOX: ("signals", "exposure"), MAIN: ("learnings", "decisions", "tally", "exposure", "evaluations")}
+BRANCH_FOLDERS = {
+    INBOX: ("signals", "exposure", "digests"),
+    MAIN: ("learnings", "decisions", "tally", "exposure", "evaluations"),
+}
 PENDING = "pending"  # the source of records that are not committed yet; other sources are branches
 _FORMAT = 2  # raise it when the tables or the values in them change
 _APPLICATION_ID = 0x7265666C  # "refl"
@@ -544,9 +547,10 @@ def _build_row(source: str, path: str, record: Mapping[str, Any]) -> tuple[Any, 
     values = (
         source, path, record["id"], kind, version, get("type", get("kind")),
         get("timestamp") or get("start") or get("day"), get("stored"), get("session_id", get("session")),
-        project["key"], project["name"], get("key"), get("subject"), get("category"), get("trust"), get("machine"),
-        min(get("confidence", 0), _MAX_INTEGER), bool(get("meta", {}).get("durable", True)),
-        dumps(get("tags", [])).decode("utf-8"), record["content"] if is_signal else get("text"),
+        project["key"], project["name"], get("key"), get("subject", get("period")), get("category"),
+        get("trust"), get("machine"), min(get("confidence", 0), _MAX_INTEGER),
+        bool(get("meta", {}).get("durable", True)), dumps(get("tags", [])).decode("utf-8"),
+        record["content"] if is_signal else get("text"),
         _get_other_text(record), dumps(_normalise(record) if is_signal else record).decode("utf-8"),
     )  # fmt: skip
     return tuple([_encodable(value) if type(value) is str else value for value in values])

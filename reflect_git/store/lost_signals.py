@@ -149,12 +149,12 @@ def _is_object_intact(store: Store, oid: str) -> bool:
 def _collect_records(store: Store, broken: Sequence[str]) -> int:
     """Make records pending that no intact branch and no copy has."""
     sound = [ref for ref in store.git.refs(INBOX, MAIN) if ref not in broken]
-    elsewhere = {path for ref in sound for path in store.git.tree(ref, "signals", "exposure")}
+    elsewhere = {path for ref in sound for path in store.git.tree(ref, "signals", "exposure", "digests")}
     found = 0
     for data in _iter_readable_blobs(store):
         record = _parse_record(data)
         path = get_record_path(record["id"]) if record else ""
-        if path.startswith(("signals/", "exposure/")) and path not in elsewhere:
+        if path.startswith(("signals/", "exposure/", "digests/")) and path not in elsewhere:
             found += _make_pending(store, record, path)
     return found
 

@@ -289,8 +289,8 @@ def _make_folder(path: str) -> None:
 PURGES_FOLDER = "purges"  # the folder on main that names purged records
 SIGNALS_README = "signals/README.md"
 RESTORE_PREFIX = "restore: "  # prefix of the subject of a commit that restores removed records
-_KINDS = frozenset(("SIG", "LRN", "DEC", "EXP", "EVL", "TLY"))
-_FOLDERS = {"DEC": "decisions", "EXP": "exposure", "EVL": "evaluations", "TLY": "tally"}
+_KINDS = frozenset(("SIG", "LRN", "DEC", "EXP", "EVL", "TLY", "DIG"))
+_FOLDERS = {"DEC": "decisions", "EXP": "exposure", "EVL": "evaluations", "TLY": "tally", "DIG": "digests"}
 _LETTERS = frozenset(ALPHABET)
 
 

@@ -35,7 +35,7 @@ README_FILE = "README.md"
 # Files that a host puts into a new repository: they may stay in history, but are not part of the store.
 HOST_FILES = ("LICENSE", "LICENSE.md", "LICENSE.txt", ".gitignore")
 _MAIN_PREFIXES = ("LRN", "DEC", "TLY", "EXP", "EVL")
-_INBOX_PREFIXES = ("SIG", "EXP")
+_INBOX_PREFIXES = ("SIG", "EXP", "DIG")
 _MACHINE_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _HEX_DIGITS = frozenset("0123456789abcdef")
 _MAX_MACHINE_LENGTH = 40

@@ -31,6 +31,7 @@ GOLDEN_SUMS = {
     "EVL-20260214-3f6h8k1m.yaml": "d873310b61df41f64872190be6c4885ae56288bdd4a40c4b7e516951cb7b0ea4",
     "EXP-20260214-2vt8k5dn.yaml": "077a8591eeab2a27e16dd9a346447675b6eedd14fa30ef843cf2bf645dd6c223",
     "TLY-20260225-c2bdvhj8.yaml": "aedc1e31b54e0e2c32ee6600534a7cf1a1bcad9e9dcac4ec6f27a48dfed6df90",
+    "DIG-20260218-4d7h2k9s.yaml": "a5c18e79d8e56874b95e5002d220170a45c05cf1f1cab19d29082967ff5f06f0",
 }
 GOLDEN_KINDS = {name[:3] for name in GOLDEN_SUMS}
 
@@ -404,6 +405,13 @@ def test_every_field_is_required_and_has_a_type(prefix: str) -> None:
         ("EXP", "loaded", "some"),
         ("TLY", "lines", [["only", "five", "texts", "are", "here"]]),
         ("TLY", "day", "2026-02-32"),
+        ("DIG", "period", "2026-W54"),
+        ("DIG", "period", "2026-13"),
+        ("DIG", "period", "2026-2"),
+        ("DIG", "lines", [{"text": "no ids"}]),
+        ("DIG", "lines", [{"section": "gossip", "text": "", "ids": [], "key": "", "trust": "assistant"}]),
+        ("DIG", "from", ["../../.ssh/authorized_keys"]),
+        ("DIG", "figures", {"sessions": "3"}),
         ("SIG", "id", "SIG-20260211-7k3v9q2l"),
         ("SIG", "id", "SIG-20261311-7k3v9q2m"),
         ("SIG", "id", "SIG-20260211-7K3V9Q2M"),

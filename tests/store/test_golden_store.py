@@ -21,7 +21,7 @@ GOLDEN = {path.stem: path.read_bytes() for path in (Path(__file__).parents[1] / 
 def store(store_home: Path) -> Store:
     store = open_store(store_home)
     inbox = f"{INBOX}{store.machine}/0001"
-    for ref, kinds in ((inbox, ("SIG", "EXP")), (MAIN, ("LRN", "DEC", "TLY", "EVL"))):
+    for ref, kinds in ((inbox, ("SIG", "EXP", "DIG")), (MAIN, ("LRN", "DEC", "TLY", "EVL"))):
         stream = [f"commit {ref}\ncommitter a <a@b> 1770000000 +0000\ndata 0\nfrom {ref}^0\n".encode()]
         for identity, data in GOLDEN.items():
             if identity.startswith(kinds):
@@ -35,7 +35,7 @@ def store(store_home: Path) -> Store:
 
 def test_there_is_one_record_of_each_kind_and_version() -> None:
     found = sorted((identity[:3], yaml_form.parse(data)["version"]) for identity, data in GOLDEN.items())
-    assert found == [("DEC", 1), ("EVL", 1), ("EXP", 1), ("EXP", 2), ("LRN", 1), ("SIG", 1), ("TLY", 1)]
+    assert found == [("DEC", 1), ("DIG", 1), ("EVL", 1), ("EXP", 1), ("EXP", 2), ("LRN", 1), ("SIG", 1), ("TLY", 1)]
 
 
 def test_every_record_of_the_golden_store_is_read(store: Store) -> None:

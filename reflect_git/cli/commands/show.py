@@ -101,7 +101,9 @@ def _load_record(cli: CliContext, store: Store, excerpt: RecordLookup, record_id
         scan = cli.scan(store)
         (record,) = scan.get_signals([scan.columns["id"].index(record_id)])
         return ShowResult(record, commit, stories.load_decisions_about(excerpt, record_id))
-    decisions = [] if record_id.startswith(("EXP-", "EVL-")) else stories.load_decisions_about(excerpt, record_id)
+    decisions = (
+        [] if record_id.startswith(("EXP-", "EVL-", "DIG-")) else stories.load_decisions_about(excerpt, record_id)
+    )
     return ShowResult(excerpt.find_mentions(record_id)[record_id], commit, decisions)
 
 
@@ -149,8 +151,11 @@ def _format_decision_headline(decision: Mapping[str, Any]) -> str:
 
 
 def _format_plain_headline(record: Mapping[str, Any]) -> str:
-    names = {"TLY": "counts of expired signals", "EXP": "statistics of a session", "EVL": "scores of a session"}
-    return names[record["id"][:3]]
+    return {
+        "TLY": "counts of expired signals", "EXP": "statistics of a session",
+        "EVL": "scores of a session",
+        "DIG": f"digest of {record.get('period', '')}",
+    }[record["id"][:3]]  # fmt: skip
 
 
 def _list_signal_fields(signal: Mapping[str, Any]) -> Iterator[FieldLine]:
@@ -211,12 +216,22 @@ def _list_other_fields(record: Mapping[str, Any]) -> Iterator[FieldLine]:
         yield "signals", str(len(record["lines"]))
 
 
+def _list_digest_fields(digest: Mapping[str, Any]) -> Iterator[FieldLine]:
+    yield "project", _format_project(digest["project"])
+    yield "made", format_when(digest["timestamp"])
+    yield "figures", _format_pairs(digest["figures"])
+    yield "records", str(len(digest["from"]))
+    for line in digest["lines"]:
+        yield line["section"], f"{line['text']} ({_format_some(line['ids'])})"
+
+
 _HEADLINES = {
     "SIG": _format_signal_headline,
     "DEC": _format_decision_headline,
     "TLY": _format_plain_headline,
     "EXP": _format_plain_headline,
     "EVL": _format_plain_headline,
+    "DIG": _format_plain_headline,
 }
 _FIELD_LISTS = {
     "SIG": _list_signal_fields,
@@ -225,6 +240,7 @@ _FIELD_LISTS = {
     "TLY": _list_other_fields,
     "EXP": _list_other_fields,
     "EVL": _list_other_fields,
+    "DIG": _list_digest_fields,
 }
 
 

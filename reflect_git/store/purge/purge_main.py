@@ -17,7 +17,7 @@ from reflect_git.records.purge_marks import is_target_snapshot
 from reflect_git.records.search_text import TextSearch
 from reflect_git.store import pending
 from reflect_git.store.main import backups, commit_log, journal, main_branch, move_main, ref_updates, user_git
-from reflect_git.store.purge import purge_refs, purge_search
+from reflect_git.store.purge import purge_digests, purge_refs, purge_search
 from reflect_git.store.purge.purge_search import PurgeSet
 from reflect_git.store.repository import BACKUP, INBOX, MAIN, get_record_id
 
@@ -65,16 +65,24 @@ def preview_purge(
     affected = purge_search.find_objects(store, PurgeSet((), search))
     commits = commit_log.read(store)
     ids, found = _add_related_records(commits, ids, affected, about)
+    digests: set[str] = set()  # they are rewritten, not removed
     for ref in store.git.refs(INBOX):
         for path, blob in store.git.tree(ref).items():
-            if get_record_id(path) and (get_record_id(path) in ids or blob in affected):
+            if get_record_id(path).startswith(purge_digests.PREFIX):
+                digests.update([blob] if blob in affected else ())
+            elif get_record_id(path) and (get_record_id(path) in ids or blob in affected):
                 found.setdefault(get_record_id(path), set()).add(blob)
+    for cited, quoting in purge_digests.find_cited(store, {*ids, *found}).items():
+        found.setdefault(cited, set())  # also if the record itself expired
+        digests |= quoting
     for name in pending.list_pending(store):
         data = files.read_if_exists(store.private_path("pending", name), _MAX_BYTES) or b""
+        if name.startswith(purge_digests.PREFIX):
+            continue
         if name[:-5] in ids or search.matches_bytes(data):
             found.setdefault(name[:-5], set())
     mirrors = _find_named_snapshots(commits, search)
-    blobs = {blob for listed in found.values() for blob in listed if blob.strip("0")}
+    blobs = digests | {blob for listed in found.values() for blob in listed if blob.strip("0")}
     # The rewrite drops these paths; their marks remove the same bytes on other machines.
     changes = [change for one in commits for change in one.changes if change.path in mirrors]
     blobs |= {change.new for change in changes if change.new.strip("0")}

@@ -17,16 +17,19 @@ from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.purge_marks import has_purged_entry, is_purged_path, is_purged_rules_file
 from reflect_git.store import copies, inbox, index, lost_signals, maintenance, pending
 from reflect_git.store.main import backups, commit_log, provenance, ref_updates, user_git
-from reflect_git.store.purge import purge_marks, purge_search  # fmt: skip
+from reflect_git.store.purge import purge_digests, purge_marks, purge_search
 from reflect_git.store.purge.purge_search import PurgeSet
 from reflect_git.store.repository import BACKUP, INBOX, MAIN, PRIVATE_FOLDERS, get_record_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
+    from typing import Optional
 
     from reflect_git.records.search_text import TextSearch
     from reflect_git.store.repository import Store
+
+    ChangedDigests = Mapping[str, tuple[str, Optional[bytes]]]
 
 _REMOTES = "refs/remotes/"
 _STASH = "refs/stash"
@@ -42,9 +45,11 @@ def clean_store(store: Store, marks: Collection[str], search: TextSearch | None 
     purge_marks.save_marks(store, marks)  # first: a concurrent capture checks the marks before it is committed
     purge_set = PurgeSet(marks, search)
     affected = purge_search.find_objects(store, purge_set)
+    digests = {ref: purge_digests.find_changed(store, ref, purge_set) for ref in store.git.refs(INBOX)}
+    affected |= {blob for changed in digests.values() for blob, _ in changed.values()}
     _rewrite_branches(store, purge_set, affected)
     _delete_remote_refs(store)
-    _restart_inboxes(store, purge_set, affected)
+    _restart_inboxes(store, purge_set, affected, digests)
     _clean_backups(store, purge_set, affected)
     provenance.save_origins(store, lambda path, blob: purge_set.has_blob(blob) or purge_set.has_id(get_record_id(path)))
     _clean_files(store, purge_set)
@@ -139,7 +144,9 @@ def _delete_remote_refs(store: Store) -> None:
     ref_updates.update(store, "".join(f"option no-deref\ndelete {tip.ref}\n" for tip in listed))
 
 
-def _restart_inboxes(store: Store, purge_set: PurgeSet, affected: Collection[str]) -> None:
+def _restart_inboxes(
+    store: Store, purge_set: PurgeSet, affected: Collection[str], digests: Mapping[str, ChangedDigests]
+) -> None:  # fmt: skip
     """Start a new generation without purged content. Other machines' branches keep their name."""
     own = f"{INBOX}{store.machine}/"
     for ref, tip in store.git.refs(INBOX).items():
@@ -155,24 +162,30 @@ def _restart_inboxes(store: Store, purge_set: PurgeSet, affected: Collection[str
             )
         number = ref.rpartition("/")[2]
         new = f"{own}{int(number) + 1:04d}" if ref.startswith(own) and number.isdigit() else ref
-        _start_generation(store, purge_set, affected, tip, new)
+        _start_generation(store, purge_set, affected, tip, new, digests.get(ref, {}))
         if new != ref:
             ref_updates.update(store, f"delete {ref} {tip}\n")
             inbox.cache_current_ref(store, new)
 
 
-def _start_generation(store: Store, purge_set: PurgeSet, affected: Collection[str], tip: str, ref: str) -> None:
-    """Commit the tree without purged files, with no parent."""
+def _start_generation(
+    store: Store, purge_set: PurgeSet, affected: Collection[str], tip: str, ref: str, digests: ChangedDigests
+) -> None:  # fmt: skip
+    """Commit the tree without purged files and with the changed digests, with no parent."""
     message = f"roll: a new generation\n\nMachine: {store.machine}\n".encode()
     dropped = [
         path for path, blob in store.git.tree(tip).items() if blob in affected or purge_set.has_id(get_record_id(path))
     ]  # fmt: skip
+    changed = [
+        (path, data) for path, (_, data) in digests.items() if data and not purge_set.has_id(get_record_id(path))
+    ]
     tree = store.git.resolve(f"{tip}^{{tree}}")
     stream = [
         f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(),
         message,
         f'\nM 040000 {tree} ""\n'.encode(),
         *(f"D {path}\n".encode() for path in dropped),
+        *(f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n" for path, data in changed),
         b"\ndone\n",
     ]
     # Overwrites what a killed attempt left, and the old branch of another machine.
@@ -250,6 +263,7 @@ def _clean_files(store: Store, purge_set: PurgeSet) -> None:
 
 def _iter_purged_captures(store: Store, purge_set: PurgeSet) -> Iterator[str]:
     """Yield the pending and quarantined captures that are purged."""
+    yield from purge_digests.find_pending(store, purge_set)
     listed = [store.private_path("pending", name) for name in pending.list_pending(store)]
     listed += [store.private_path("quarantine", name) for name in files.list_names(store.private_path("quarantine"))]
     for path in listed:

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Optional
 
-_FOLDERS = {INBOX: ("signals", "exposure"), MAIN: ("learnings", "decisions", "tally", "exposure", "evaluations")}
+_FOLDERS = {
+    INBOX: ("signals", "exposure", "digests"),
+    MAIN: ("learnings", "decisions", "tally", "exposure", "evaluations"),
+}
 # Below this many changed files, reading them again each time is cheaper than rewriting the cache.
 _MIN_CHANGES_TO_SAVE = 64
 # From this many new files on, compiling the pattern for fast parsing pays off.
