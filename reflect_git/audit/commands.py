@@ -55,7 +55,9 @@ _PATH_JOIN = re.compile(r"""['"]\s*[/,]\s*['"]""")
 _APPROVE_WORD = re.compile(r"(?<![\w-])approve(?![\w-])")
 # Code that joins our name from parts, or finds the program by a pattern, shows a part of it and the verb as a word.
 _NAME_PART = re.compile(r"refl|lfer", re.I)
-_QUOTED_VERB = re.compile(r"""['"\s](?:approve|review|undo|revert|restore|dismiss|purge|edit|guard|unguard)['"]""")
+_QUOTED_VERB = re.compile(
+    r"""['"\s](?:approve|review|undo|revert|restore|dismiss|purge|edit|guard|unguard|pin|unpin)['"]"""
+)
 _LITERAL = re.compile(r"""(['"])([^'"\n]+)\1""")
 _HOOK_PATH = re.compile(r"(?:^|/)(?:hooks?/)?(?:hook\.py|launch\.sh)$|reflect_git[./]hook")
 _HOOK_FILE = re.compile(r"hooks?/(?:hook\.py|launch\.sh)|reflect_git[./]hook")

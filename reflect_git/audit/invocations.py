@@ -32,6 +32,8 @@ DECIDING_VERBS = frozenset(
         "promote",
         "guard",
         "unguard",
+        "pin",
+        "unpin",
     )
 )
 READ_ONLY_OPTIONS = frozenset(("--dry-run", "--help", "-h", "--version", "-V", "--later", "--test", "--call", "--try"))

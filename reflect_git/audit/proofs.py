@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 TERMINAL, ASK_USER_QUESTION = "terminal", "ask-user-question"
 # Kinds that change what is in force, or what the program may do without asking.
 CHANGING_KINDS = frozenset((
-    "approved", "amended", "reverted", "applied", "superseded", "guarded", "unguarded", "policy", "capture", "remote",
+    "approved", "amended", "reverted", "applied", "superseded", "guarded", "unguarded", "pinned", "policy", "capture",
+    "remote",
 ))  # fmt: skip
 _RULE_KINDS = CHANGING_KINDS.difference(SETTING_KINDS)
 # The kinds that a verb can decide; a verb that is not listed can decide anything.
@@ -44,6 +45,8 @@ _KINDS_BY_VERB = {
     "improvements": _RULE_KINDS,
     "guard": frozenset(("guarded",)),
     "unguard": frozenset(("unguarded",)),
+    "pin": frozenset(("pinned",)),
+    "unpin": frozenset(("reverted",)),
     "config": frozenset(("policy", "capture")),
     "audit": frozenset(("policy",)),
     "remote": frozenset(("policy", "remote")),

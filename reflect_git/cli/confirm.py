@@ -14,6 +14,7 @@ from reflect_git.cli.review_setup import (
     mark_answer_used,
     preview_change,
     print_commit_advice,
+    print_cooldown_note,
     print_diff,
     require_typed_yes,
 )
@@ -143,6 +144,8 @@ def _print_revert(
     for note in reversal.notes:
         cli.print_note(printable(note))
     print_change_advice(cli, ctx, done)
+    for rule in [ctx.scan.history.learnings[one] for one in reversal.learnings][:1]:
+        print_cooldown_note(cli, ctx, rule, channel)
     cli.print_note(format_undo_hint(channel, done.commit))
 
 
@@ -206,4 +209,5 @@ def _print_edit(
     for plan in amendment.plans:
         if not plan.target.is_global:
             print_commit_advice(cli, ctx, plan.path)
+    print_cooldown_note(cli, ctx, amendment.new, channel)
     cli.print_note(format_undo_hint(channel, done.commit))

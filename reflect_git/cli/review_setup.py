@@ -14,6 +14,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.records.schema import SETTING_KINDS
 from reflect_git.rules import approver
 from reflect_git.rules.approver import ApprovalRequest
+from reflect_git.rules.automatic.limits import describe_cooldown
 from reflect_git.rules.context import Context, load_context
 from reflect_git.rules.derived_files import refresh_guards
 from reflect_git.rules.queue import Queue, load_queue
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reflect_git.candidates.gate import Finding
-    from reflect_git.records.schema import DecisionAuthor
+    from reflect_git.records.schema import DecisionAuthor, Learning
     from reflect_git.rules.amend import Amendment
     from reflect_git.rules.approve import Proposal
     from reflect_git.rules.write_change import WriteResult
@@ -189,6 +190,13 @@ def preview_change(cli: CliContext, ctx: Context, learning: str | None, change: 
     print_diff(cli, change.diff)
     for found in change.findings:
         cli.print_note(printable(f"{found.kind}: {found.message}"))
+
+
+def print_cooldown_note(cli: CliContext, ctx: Context, rule: Learning, channel: str) -> None:
+    """Note that the file was changed just before: a person may go on, automatic changes wait. `ctx`: as it was then."""
+    note = describe_cooldown(ctx, rule, channel)
+    if note:
+        cli.print_note(printable(f"note: {note}"))
 
 
 def print_commit_advice(cli: CliContext, ctx: Context, path: str) -> None:

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reflect_git.capture.service import parse_duration
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform import files
 from reflect_git.platform.git import SETTINGS, Git, find_git
@@ -23,6 +24,7 @@ STORE, GLOBAL, ALL = "store", "global", "all"
 ANY_VALUE = ("*",)
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _MAX_PHRASES_BYTES = 256 << 10  # as many as hooks read
+_MAX_DURATION = 30 * 86400
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -42,7 +44,7 @@ class Setting:
     words: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
     read_only: str = ""
-    warning: str = ""  # what a person has to know before a guarded value is set
+    warning: str = ""  # what a person has to know before a guarded value is set; {price} is that of one wording
 
     @property
     def is_policy(self) -> bool:
@@ -126,12 +128,22 @@ ALL_SETTINGS = (
         "review has Claude word proposed rules, which costs tokens",
         words=("off", "claude"),
         guarded=("claude",),
-        warning="review then sends the redacted words of proposed rules to Claude",
+        warning="review then sends the redacted words of proposed rules to Claude: {price}",
     ),
     Setting("reflect.wording.model", "text", "haiku", "the model that words rules", guarded=ANY_VALUE),
     Setting("reflect.wording.timeout", "seconds", "60", "seconds that Claude may take to word rules"),
     Setting(
         "reflect.maxUsdPerDay", "dollars", "2.00", "dollars that calls to Claude may cost a day", guarded=ANY_VALUE
+    ),
+    Setting("reflect.cooldown", "duration", "30m", "how long no automatic change touches a changed file"),
+    Setting(
+        "reflect.autorevert",
+        "word",
+        "propose",
+        "go back after worse sessions: ask, do it, or never",
+        words=("propose", "apply", "off"),
+        guarded=("apply",),
+        warning="it then reverts rules without asking, from 'upkeep', if the scores of sessions fell clearly",
     ),
     Setting("reflect.own", "text", "", "machines that you accepted as yours", read_only="'sync' asks for each new one"),
     Setting("reflect.hint.init", "boolean", "true", "advice after 'init'", ALL),
@@ -193,6 +205,8 @@ def parse_value(setting: Setting, value: str) -> str:
         return str(int(value))
     if kind == "seconds" and value.isascii() and value.isdigit() and 1 <= int(value) <= 86400:
         return str(int(value))
+    if kind == "duration" and (value == "0" or 0 < (parse_duration(value) or 0) <= _MAX_DURATION):
+        return value
     if kind == "dollars" and re.fullmatch(r"\d{1,4}(\.\d{1,2})?", value, re.ASCII):
         return f"{float(value):.2f}"
     if kind == "time" and _is_time(value):
@@ -235,6 +249,7 @@ def _format_expected(setting: Setting) -> str:
         "boolean": "true or false",
         "days": "a number of days from 1 to 3650",
         "seconds": "a number of seconds from 1 to 86400",
+        "duration": "a duration such as 30m, 4h or 1d, of at most 30 days; or 0",
         "dollars": "an amount in dollars such as 2.00; 0 allows no calls",
         "time": "a UTC time such as 2026-02-11T09:30:00Z",
         "globs": "the absolute path of a folder, or the URL of a repository; * and ? are wildcards",

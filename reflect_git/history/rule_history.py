@@ -61,6 +61,7 @@ class RuleHistory:
     hits_after: Count
     guard: GuardState | None = None
     commit: str = ""
+    pin: Decision | None = None
 
     @property
     def missing_signals(self) -> int:
@@ -82,6 +83,7 @@ class RuleHistory:
             "again": vars(self.repeats),
             "sessions_with_it": self.sessions_loaded,
             "guard": _build_guard_json(self.guard) if self.guard else None,
+            "pinned": self.pin is not None,
             "hits": {"before": vars(self.hits_before), "after": vars(self.hits_after)},
         }
 
@@ -122,6 +124,7 @@ def build_rule_history(material: RuleRecords, record_id: str, commit: str = "", 
         tuple(material.signals), _count_repeats(material, learning, get_keys(history, record_id)),
         sum(any(record_id in listed for listed in one["rules"].values()) for one in material.exposures),
         before, after, _load_guard(history, machine, record_id), commit,
+        history.get_pins().get(record_id),
     )  # fmt: skip
 
 

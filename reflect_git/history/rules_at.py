@@ -43,6 +43,7 @@ class RuleInForce:
     trust: str
     signals: list[str]
     until: str | None = None
+    pinned: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -77,7 +78,11 @@ def list_rules(scan: Scan, choice: RuleFilter, history: History | None = None) -
     chosen = [one for one in history.get_rules_in_force() if choice.matches(one)]
     counted = dict(_count_sessions(scan, chosen))
     amended = {made["subject"]: made["timestamp"] for made in history.decisions if made["kind"] == "amended"}
-    found = [_build_rule(one, counted[one["id"]], amended.get(one["id"])) for one in chosen]
+    pins = history.get_pins()
+    found = [
+        replace(_build_rule(one, counted[one["id"]], amended.get(one["id"])), pinned=one["id"] in pins)
+        for one in chosen
+    ]
     return [one for one in sorted(found, key=_get_sort_key) if choice.has_words(one)]
 
 

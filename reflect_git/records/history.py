@@ -135,6 +135,14 @@ class History:
             )
         ]
 
+    def get_pins(self) -> dict[str, Decision]:
+        """Map each pinned rule to the decision that pinned it; a pin outlives a revert of the rule."""
+        return {
+            made["subject"]: made
+            for made in self.decisions
+            if made["kind"] == "pinned" and made["id"] not in self.void_decisions
+        }
+
     def get_last_decision(self, record_id: str) -> Decision | None:
         """Return the decision that determines a signal's status, or None."""
         found = self._by_signal.get(record_id)
@@ -212,7 +220,7 @@ def _get_status(decision: Decision, kinds: Mapping[str, str], is_of_learning: bo
     if decision["kind"] != "reverted":
         return _STATUS_BY_KIND.get(decision["kind"], "")
     reopened = kinds.get(decision["reopens"] or "", "")
-    if reopened in ("reverted", "amended", "superseded", "applied", *GUARD_KINDS):
+    if reopened in ("reverted", "amended", "superseded", "applied", "pinned", *GUARD_KINDS):
         return ""
     # Reverting an approval means no; its signals are offered again only on request.
     return "dismissed" if is_of_learning and not decision["meta"].get("reopen") else "captured"
@@ -313,6 +321,8 @@ EVENT_TYPES = {
     "decline": "declined",
     "guard": "guarded",
     "unguard": "unguarded",
+    "pin": "pinned",
+    "unpin": "unpinned",
     "policy": "policy",
     "pause": "paused",
     "resume": "resumed",

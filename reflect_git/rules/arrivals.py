@@ -15,6 +15,7 @@ from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import file_changes, project_files, write_change
 from reflect_git.rules.amend import get_changed_fields
 from reflect_git.rules.approve import matches_text, target_of
+from reflect_git.rules.automatic.limits import find_cooldown
 from reflect_git.rules.dismiss import find_declines, find_root, is_decline
 from reflect_git.rules.file_changes import WAITING, RuleChange, RuleState, section_of
 from reflect_git.rules.snapshot import find_pending_decisions, parse_entries
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning
+    from reflect_git.rules.automatic.limits import Block
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
     from reflect_git.rules.write_change import WriteResult
@@ -335,6 +337,7 @@ def apply_safe_arrivals(ctx: Context, by: DecisionAuthor) -> WriteResult | None:
     if APPLY_SETTING in undecided:
         return None
     able = [one for one in list_arrivals(ctx) if not one.is_own and one.trouble is None and not one.risks]
+    able = [one for one in able if _find_cooldown(ctx, one) is None]
     if able and (SIGNED_SETTING in undecided or store.is_enabled(SIGNED_SETTING, False)):
         able = _filter_signed(store, able)
     try:
@@ -342,6 +345,16 @@ def apply_safe_arrivals(ctx: Context, by: DecisionAuthor) -> WriteResult | None:
     except ReflectError as error:  # a file changed in the meantime: review shows it
         store.log(f"taking over: {error}")
         return None
+
+
+def _find_cooldown(ctx: Context, one: Arrival) -> Block | None:
+    """Return why this file is left alone for now. Only changes on this machine count: those there made no change here.
+
+    A rule of another machine is known by its record even if its first decision here is still to come.
+    """
+    project = one.learning["project"] if one.learning["scope"] != "global" else None
+    key, machine = project["key"] if project else None, ctx.store.machine
+    return find_cooldown(ctx.store, ctx.scan.history, one.learning["target"], key, machine=machine)
 
 
 def _filter_signed(store: Store, found: Sequence[Arrival]) -> list[Arrival]:

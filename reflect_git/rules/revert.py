@@ -46,7 +46,11 @@ _DISMISSAL_LABELS = {
 }  # of a signal: used in sentences, not in commits
 
 
-_GUARD_LABELS = {"guarded": "the guard of", "unguarded": "the removal of the guard of"}
+_GUARD_LABELS = {
+    "guarded": "the guard of",
+    "unguarded": "the removal of the guard of",
+    "pinned": "the pin of",
+}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 
 from reflect_git.records.ids import utc_precise
 from reflect_git.rules import arrivals
+from reflect_git.rules.automatic.limits import COOLDOWN_SETTING
 from reflect_git.store import policy
 from reflect_git.store.repository import Store
 from tests.faults import git
@@ -17,6 +18,12 @@ from tests.rules.test_arrivals import approved_elsewhere, approved_elsewhere2, r
 from tests.store.test_signing import make_ssh_key
 
 TEXT = "Use ruff, not black"
+
+
+@pytest.fixture(autouse=True)
+def no_cooldown(store: Store) -> None:
+    """Let rules go in at once: `approved_elsewhere` changes the file here just before."""
+    store.change_config({COOLDOWN_SETTING: "0"})
 
 
 def switch(store: Store, **values: str) -> None:

@@ -18,6 +18,7 @@ from reflect_git.cli.review_setup import (
     open_queue_with,
     preview_change,
     print_commit_advice,
+    print_cooldown_note,
     print_diff,
     require_typed_yes,
 )
@@ -95,6 +96,7 @@ def _print_approval(
     cli.print_text(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
     if proposal.learning["scope"] == "project":
         print_commit_advice(cli, ctx, done.target)
+    print_cooldown_note(cli, ctx, proposal.learning, channel)
     cli.print_note(format_undo_hint(channel, done.commit))
 
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 _COLOURS = {
     "approved": "green", "amended": "cyan", "applied": "green", "restored": "green", "policy": "magenta",
-    "guarded": "cyan", "unguarded": "yellow", "paused": "magenta", "resumed": "magenta", "remote": "magenta",
+    "guarded": "cyan", "unguarded": "yellow", "pinned": "cyan", "unpinned": "yellow",
+    "paused": "magenta", "resumed": "magenta", "remote": "magenta",
     "other": "red",
 }  # fmt: skip
 _NEGATIVE_KINDS = ("declined", "dismissed", "said never", "reverted", "removed", "purged")

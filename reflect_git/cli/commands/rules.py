@@ -187,6 +187,7 @@ def _print_rule(cli: CliContext, rule: RuleInForce, absent: list[str]) -> None:
     facts = f"since {format_day(rule.since)}{seen}"
     facts += f", amended {format_day(rule.amended)}" if rule.amended else ""
     facts += f", until {rule.until}" if rule.until else ""
+    facts += ", pinned" if rule.pinned else ""
     cli.print_line(f"{click.style(rule.id, fg='yellow')}  {facts}")
     cli.print_line(click.style(f"    → {one_line(_format_file(cli, rule), room - 6)}", dim=True))
     for line in absent:

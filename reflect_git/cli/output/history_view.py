@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CHANNELS = {
     "terminal": "at a terminal", "ask-user-question": "in Claude Code", "own-machine": "on another machine of yours",
-    "unattended": "by a script",
+    "unattended": "by a script", "autorevert": "by auto-revert",
 }  # fmt: skip
 
 
@@ -59,6 +59,7 @@ def format_history(story: RuleHistory) -> Iterator[Line]:
         yield word, f"{_format_decision(made)}, {made['id']}"
         yield "reason", made["reason"]
     yield "guard", format_guard(story)
+    yield "pinned", _format_decision(story.pin) if story.pin else ""
     yield from _format_quotes(story)
     yield from _format_replaced(story)
     yield "said again", _format_count(story.repeats) if story.repeats.times else ""

@@ -1,0 +1,1 @@
+"""Limit the changes that are made without a question: cooldown of a file, and pinned rules."""
