@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from reflect_git.records.ids import parse_utc, utc, utc_precise
-from reflect_git.records.schema import Decision
 from reflect_git.rules import arrivals
 from reflect_git.rules.automatic import limits
 from reflect_git.store import policy
@@ -19,6 +19,9 @@ from tests.rules import reverts
 from tests.rules.queues import BY
 from tests.rules.reverts import BASE, amend, approve, open_queue, read_claude_md, write_project_file
 from tests.rules.test_arrivals import approved_elsewhere, from_elsewhere, reverted_elsewhere
+
+if TYPE_CHECKING:
+    from reflect_git.records.schema import Decision
 
 MINUTE = 60
 
