@@ -14,7 +14,7 @@ HOOK_PATH = hook capture sync records redact errors paths store \
 	language.parse language.words \
 	guards.shell guards.wrappers guards.scripts guards.options guards.globs guards.files guards.added_text guards.match \
 	guards.stored guards.table guards.literals guards.check guards.entry guards.rebuild guards.stop \
-	platform.git platform.files platform.faults platform.processes platform.project platform.instruction_files platform.claude_settings platform.remote_git platform.background_git
+	platform.git platform.files platform.faults platform.system platform.processes platform.project platform.instruction_files platform.claude_settings platform.remote_git platform.background_git
 HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$(module) reflect_git/$(module).py)) \
 	$(wildcard reflect_git/__init__.py reflect_git/platform/__init__.py reflect_git/language/__init__.py reflect_git/guards/__init__.py hooks/*.py)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -155,10 +156,24 @@ def find_approver(cli: CliContext, ctx: Context, wish: ApprovalRequest) -> tuple
     if wish.to in _PROJECT_TARGETS:
         wish = wish._replace(projects=tuple(ctx.place.keys))
     channel, answer = approver.get_channel(ctx.store, cli.env, cli.is_at_terminal and not cli.no_input, decisions, wish)
+    if channel == "terminal" and wish.text and not approver.can_see_all_parents():
+        _require_first_word(cli, wish.text)
     by = service.get_author(ctx.store, channel)
     if not by["name"]:
         _print_name_hint(cli, ctx)
     return by, answer
+
+
+def _require_first_word(cli: CliContext, text: str) -> None:
+    """Ask for more than a key: a client above us may not be visible."""
+    from reflect_git.cli.output.console import get_first_word, is_same_word  # few systems hide processes
+
+    word = get_first_word(text)
+    cli.print_note("this system does not show all processes above this one, so Claude Code may have started it")
+    cli.print_note(printable(f"the rule: {text}"))
+    asked = cli.wrap_for_stream(f"type the rule's first word, '{word}', to go on: ", sys.stderr)
+    if not is_same_word(click.prompt(asked, "", show_default=False, prompt_suffix="", err=True), word):
+        raise ReflectError("nothing was changed", code="declined")
 
 
 def _print_name_hint(cli: CliContext, ctx: Context) -> None:

@@ -13,7 +13,7 @@ import stat
 
 from reflect_git.errors import ReflectError
 from reflect_git.memory import incidents
-from reflect_git.platform import files, processes
+from reflect_git.platform import files, system
 from reflect_git.records.ids import plural
 from reflect_git.store import copies, inbox, lost_signals, maintenance, opening, policy, recover
 from reflect_git.store.creation import MERGE_DRIVER, add_missing_lines, find_missing_lines, read_template
@@ -84,7 +84,7 @@ def _find_lock_names(store: Store) -> Iterator[str]:
 
 
 def _find_owner(store: Store, name: str, changed: float, age: float, busy: bool, named: set[str]) -> str:
-    boot = processes.get_boot_time()
+    boot = system.current.get_boot_time()
     if boot is not None and changed < boot:
         return DEAD
     if _is_our_link(store, name):

@@ -9,7 +9,7 @@ import stat
 import time
 
 from reflect_git.errors import ReflectError
-from reflect_git.platform import faults
+from reflect_git.platform import faults, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,25 +20,6 @@ PRIVATE_DIR = 0o700
 PRIVATE_FILE = 0o600
 _POLL_SECONDS = 0.005
 _ATTEMPTS = 3
-
-_FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone leaves the bytes in the drive's cache
-
-
-def _sync_data(descriptor: int) -> None:
-    if _FULL_SYNC is not None:
-        try:
-            fcntl.fcntl(descriptor, _FULL_SYNC)
-            return
-        except OSError:  # not every file system supports it
-            pass
-    getattr(os, "fdatasync", os.fsync)(descriptor)
-
-
-def _sync_all(descriptor: int) -> None:
-    if _FULL_SYNC is not None:
-        _sync_data(descriptor)
-    else:
-        os.fsync(descriptor)
 
 
 def require_own_directory(path: str) -> None:
@@ -81,12 +62,12 @@ def make_private_dirs(path: str, below: str = "") -> None:
 
 def sync_directory(path: str) -> None:
     """Flush a folder to disk."""
-    _sync_path(path, os.O_DIRECTORY, _sync_all)
+    _sync_path(path, os.O_DIRECTORY, system.current.sync_all)
 
 
 def sync_file(path: str) -> None:
     """Flush a file that another process wrote."""
-    _sync_path(path, os.O_NOFOLLOW, _sync_data)
+    _sync_path(path, os.O_NOFOLLOW, system.current.sync_data)
 
 
 def _sync_path(path: str, flags: int, through: Callable[[int], None]) -> None:
@@ -121,7 +102,7 @@ def _write_temporary(path: str, data: bytes, sync: bool, scratch: str) -> str:
         _write_all(descriptor, data)
         if sync:
             faults.point("sync", path)
-            _sync_data(descriptor)
+            system.current.sync_data(descriptor)
     except BaseException:
         os.close(descriptor)
         discard(temporary)

@@ -11,7 +11,7 @@ import os
 import time
 
 from reflect_git.errors import ReflectError
-from reflect_git.platform import faults
+from reflect_git.platform import faults, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -276,7 +276,9 @@ def find_git(path: str, avoid: str = "") -> str:
         if (below and folder not in _DEFAULT_FOLDERS) or _is_world_writable(folder):
             continue
         if os.path.isfile(program) and os.access(program, os.X_OK):
-            return program
+            program = system.current.find_program_behind(program)
+            if program:
+                return program
     raise GitMissing("git was not found")
 
 

@@ -1,6 +1,6 @@
 """Read and replace instruction files outside the store, without overwriting changes by other programs.
 
-An editor, a formatter or Claude may write such a file at any moment. We exchange two names in one step (`renameat2`)
+An editor, a formatter or Claude may write such a file at any moment. We exchange two names in one step
 and then check the old content. If it is not the expected content, we exchange them back. If the system has no such
 call, the file is compared right before the rename.
 """
@@ -8,21 +8,15 @@ call, the file is compared right before the rename.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
-import sys
 import time
 
 from reflect_git.errors import EXIT_DECISION, ReflectError
-from reflect_git.platform import faults, files
+from reflect_git.platform import faults, files, system
 
 MAX_BYTES = 1 << 24
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
-_RENAME_SWAP = 2
 _WAIT_SECONDS = 2.0  # a program that keeps the file open for longer only reads it
-_UNSUPPORTED_ERRORS = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 _PROTECTION_HINTS = {
     errno.EACCES: "see who owns it and its folder",
     errno.EPERM: "see who owns it and its folder, and whether one of them is marked as immutable",
@@ -187,7 +181,7 @@ def _exchange_file(path: str, before: bytes, after: bytes) -> None:
     temporary = _write_temporary(path, after, stat.S_IMODE(os.stat(path).st_mode))
     try:
         faults.point("rename", path)
-        swapped = _swap_names(temporary, path)
+        swapped = system.current.swap_names(temporary, path)
     except OSError:
         files.discard(temporary)
         raise
@@ -206,29 +200,19 @@ def _exchange_file(path: str, before: bytes, after: bytes) -> None:
 
 def _undo_exchange(taken: str, path: str, ours: bytes) -> None:
     """Undo an exchange. Repeat until our own bytes come out: anything written in between is newer and is kept."""
-    _swap_names(taken, path)
+    system.current.swap_names(taken, path)
     while read(taken) != ours:
-        _swap_names(taken, path)
+        system.current.swap_names(taken, path)
     files.discard(taken)
 
 
 def _wait_until_closed(path: str) -> None:
-    """Wait until no process has the old file open, because an editor may be about to write into it.
-
-    Uses a file lease, which only Linux has.
-    """
+    """Wait until no process has the old file open, because an editor may be about to write into it."""
     deadline = time.monotonic() + _WAIT_SECONDS
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        while time.monotonic() < deadline:
-            try:
-                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-            except BlockingIOError:
-                time.sleep(0.001)
-                continue
-            except (OSError, AttributeError):  # no leases on this file system or operating system
-                pass
-            return
+        while system.current.is_open_elsewhere(descriptor) and time.monotonic() < deadline:
+            time.sleep(0.001)
     finally:
         os.close(descriptor)
 
@@ -245,7 +229,7 @@ def _write_temporary(path: str, data: bytes, mode: int) -> str:
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            system.current.sync_all(file.fileno())
     except BaseException:
         files.discard(temporary)
         raise
@@ -278,28 +262,3 @@ def _get_umask() -> int:
     current = os.umask(0o077)
     os.umask(current)
     return current
-
-
-def _swap_names(one: str, other: str) -> bool:
-    """Exchange two names in one step; return False if the system or file system cannot do it."""
-    import ctypes  # not needed for reading
-
-    try:
-        code = _call_swap(os.fsencode(one), os.fsencode(other))
-    except AttributeError:
-        return False
-    if code == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in _UNSUPPORTED_ERRORS:
-        return False
-    raise OSError(number, os.strerror(number), other)
-
-
-def _call_swap(one: bytes, other: bytes) -> int:
-    import ctypes
-
-    library = ctypes.CDLL(None, use_errno=True)
-    if sys.platform == "darwin":
-        return int(library.renamex_np(one, other, _RENAME_SWAP))
-    return int(library.renameat2(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE))

@@ -11,6 +11,7 @@ import resource
 import time
 
 from reflect_git.errors import ReflectError
+from reflect_git.platform import system
 from reflect_git.platform.git import NETWORK, GitError, GitProcess, Result
 from reflect_git.records.named_tuple import NamedTuple
 
@@ -18,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from reflect_git.platform.git import Git, GitProcess
+    from reflect_git.platform.git import Git
 
 OK, BEHIND, REFUSED = "ok", "behind", "refused"
 # Each fetch writes one pack, so the system can limit its size; nothing unrequested is fetched. The repository is
@@ -442,7 +443,7 @@ class NetworkProcess(GitProcess):
 
 def find_children(process: int) -> dict[int, str]:
     """Find the processes below a process, each with its start time, because process ids are reused."""
-    table = _read_process_table()
+    table = system.current.read_process_table()
     found: dict[int, str] = {}
     unseen = [process]
     while unseen:
@@ -455,42 +456,13 @@ def find_children(process: int) -> dict[int, str]:
 
 def kill_processes(processes: Mapping[int, str]) -> None:
     """Kill these processes if they are still the same ones."""
-    table = _read_process_table() if processes else {}
+    table = system.current.read_process_table() if processes else {}
     for number, start in processes.items():
         if number in table and table[number][1] == start:
             try:
                 os.kill(number, _KILL)
             except (ProcessLookupError, PermissionError):
                 pass
-
-
-def _read_process_table() -> dict[int, tuple[int, str]]:
-    """Read all processes: id → (parent's id, start time)."""
-    if not os.path.isdir("/proc/self/fd"):
-        return _read_ps_table()
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-                found[int(name)] = int(fields[1]), fields[19].decode("ascii")
-            except (OSError, ValueError, IndexError):  # ended meanwhile
-                continue
-    return found
-
-
-def _read_ps_table() -> dict[int, tuple[int, str]]:
-    """Read the process table without /proc, as on macOS."""
-    import subprocess
-
-    asked = ["ps", "-A", "-o", "pid=,ppid=,lstart="]
-    try:
-        lines = subprocess.run(asked, capture_output=True, check=False, timeout=5).stdout.decode("utf-8", "replace")
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    rows = (line.split(None, 2) for line in lines.splitlines())
-    return {int(row[0]): (int(row[1]), row[2].strip()) for row in rows if len(row) == 3}
 
 
 def has_terminal() -> bool:

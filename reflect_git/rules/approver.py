@@ -87,6 +87,11 @@ def is_inside_client(env: Mapping[str, str]) -> bool:
     return processes.is_client_environment(env) or processes.has_client_parent()
 
 
+def can_see_all_parents() -> bool:
+    """Tell whether every process above us was checked. If not, an approval asks for more than a key."""
+    return processes.can_list_parents()
+
+
 def find_session(env: Mapping[str, str]) -> tuple[str, str]:
     """Return the session that a command runs in, and the folder of its transcripts, as the client set them.
 

@@ -6,7 +6,7 @@ import os
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
-from reflect_git.platform import processes
+from reflect_git.platform import processes, system
 from reflect_git.platform.git import Git, find_git
 from reflect_git.records.ids import ALPHABET, digest
 from reflect_git.store.repository import INBOX, Store
@@ -56,7 +56,11 @@ def _rename_copied(store: Store) -> None:
 
 def get_binding(root: str) -> str:
     """Return a hash of this machine and path, to recognise a copied store."""
-    return digest(processes.get_machine_id(), os.path.realpath(root))[:16]
+    return _hash_binding(system.current.get_machine_id() or "", root)
+
+
+def _hash_binding(machine_id: str, root: str) -> str:
+    return digest(machine_id, os.path.realpath(root))[:16]
 
 
 def new_machine_name() -> str:
@@ -65,8 +69,12 @@ def new_machine_name() -> str:
 
 
 def is_copied(store: Store) -> bool:
-    """Return whether the store was copied or moved from another machine or path."""
-    return store.get_setting("reflect.binding") != get_binding(store.root)
+    """Return whether the store was copied or moved from another machine or path.
+
+    While the system does not tell its id, no: else the store would take a new name, and another one the next time.
+    """
+    machine_id = system.current.get_machine_id()
+    return machine_id is not None and store.get_setting("reflect.binding") != _hash_binding(machine_id, store.root)
 
 
 def rename_machine(store: Store) -> None:

@@ -13,7 +13,7 @@ from reflect_git.cli import doctor_env
 from reflect_git.cli.admin import doctor
 from reflect_git.cli.context import CliContext
 from reflect_git.cli.doctor_env import CheckResult
-from reflect_git.platform import git, processes
+from reflect_git.platform import git, system
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 
@@ -73,7 +73,7 @@ def test_what_is_the_users_waits_for_a_decision(run_cli: RunCli, store: Store) -
     Path(store.path("mine.txt")).write_text("mine\n")
     lock = Path(store.git_dir, "index.lock")
     lock.touch()
-    if (processes.get_boot_time() or 0) > time.time() - 200:
+    if (system.current.get_boot_time() or 0) > time.time() - 200:
         pytest.skip("this system has just started: every older lock is a corpse")
     os.utime(lock, (time.time() - 190, time.time() - 190))
     result = run_cli("doctor", "--fix")

@@ -16,7 +16,7 @@ from reflect_git import doctor
 from reflect_git.capture import service
 from reflect_git.capture.new_signal import build_signal_from_input
 from reflect_git.doctor import repairs
-from reflect_git.platform import processes
+from reflect_git.platform import system
 from reflect_git.store import inbox, lost_signals, pending
 from reflect_git.store.lost_signals import Check, CheckContext, Finding
 from reflect_git.store.reading import reader
@@ -38,7 +38,7 @@ DAY = 86400
 
 @pytest.fixture
 def store(store_home: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setattr(processes, "get_boot_time", lambda: time.time() - 3600)  # whatever this system's uptime is
+    monkeypatch.setattr(system.current, "get_boot_time", lambda: time.time() - 3600)  # whatever this system's uptime is
     return service.open_store(os.environ)
 
 

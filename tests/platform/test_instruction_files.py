@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git.errors import ReflectError
-from reflect_git.platform import instruction_files
+from reflect_git.platform import instruction_files, system
 from tests.counters import count
 
 
@@ -56,7 +56,7 @@ def test_a_file_that_is_protected_is_refused_as_a_target(
     def refuse(_: str, other: str) -> bool:
         raise OSError(number, os.strerror(number), other)
 
-    monkeypatch.setattr(instruction_files, "_swap_names", refuse)
+    monkeypatch.setattr(system.current, "swap_names", refuse)
     with pytest.raises(ReflectError) as refused:
         instruction_files.replace(str(target), b"theirs", b"ours")
     assert refused.value.message == f"cannot write '{target}': {os.strerror(number).lower()}"
@@ -86,7 +86,7 @@ def test_the_mode_stays_and_a_new_file_has_the_user_s(target: Path) -> None:
 
 
 def test_without_an_exchange_the_file_is_compared_right_before(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instruction_files, "_swap_names", lambda one, other: False)
+    monkeypatch.setattr(system.current, "swap_names", lambda one, other: False)
     target.write_bytes(b"x")
     instruction_files.replace(str(target), b"x", b"y")
     assert target.read_bytes() == b"y" and left_over(target) == []

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from reflect_git.platform import processes as ancestry
+from reflect_git.platform import system
 from tests.conftest import REPO
 
-pytestmark = pytest.mark.skipif(not ancestry.can_list_parents(), reason="processes above are read from /proc")
+pytestmark = pytest.mark.skipif(not ancestry.can_list_parents(), reason="this system does not show them")
 
 ASK = "from reflect_git.platform import processes; print(processes.has_client_parent())"
 # A parent that gives its child another HOME, another store, and nothing else.
@@ -115,11 +116,11 @@ class Above:
     """Parent processes, the nearest first: name, session in its environment, whether it is the client."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *processes: tuple[str, str, bool]) -> None:
-        table = dict(enumerate(processes))
-        monkeypatch.setattr(ancestry, "_iter_ancestors", lambda: [(number, one[0]) for number, one in table.items()])
-        monkeypatch.setattr(ancestry, "_is_client", lambda number, _: table[number][2])
-        marks = {number: {"CLAUDE_CODE_SESSION_ID": one[1]} if one[1] else {} for number, one in table.items()}
-        monkeypatch.setattr(ancestry, "_get_environment", marks.__getitem__)
+        found = [
+            system.Process(name, "/bin/claude" if is_client else "", (), {"CLAUDE_CODE_SESSION_ID": session})
+            for name, session, is_client in processes
+        ]
+        monkeypatch.setattr(system.current, "list_ancestors", lambda: (found, True))
         self.sessions = [env["CLAUDE_CODE_SESSION_ID"] for env in ancestry.iter_client_environments()]
 
 

@@ -351,9 +351,16 @@ def test_a_no_to_another_question_dismisses_nothing(asked_session: AskedSession)
 # The model in its own shell
 
 
-def at_terminal(asked_session: AskedSession, env: dict[str, str], *words: str, home: str = "") -> tuple[int, str]:
-    """Run the program with a terminal, as a child of a process with the client's variables, in this home."""
+def at_terminal(
+    asked_session: AskedSession, env: dict[str, str], *words: str, home: str = "", before: str = "", typed: bytes = b""
+) -> tuple[int, str]:  # fmt: skip
+    """Run the program with a terminal, as a child of a process with the client's variables, in this home.
+
+    `before`: what to run in the program first. `typed`: what the person types.
+    """
     program = [sys.executable, "-m", "reflect_git.cli.start", *words]
+    if before:
+        program[1:3] = ["-c", f"{before}\nfrom reflect_git.cli.start import main; main()"]
     code = "import os, subprocess, sys; e = {k: v for k, v in os.environ.items() if not k.startswith('CLAUDE')}\n"
     code += f"e['HOME'] = {home!r} or e['HOME']\n"
     code += "sys.exit(subprocess.run(sys.argv[1:], env=e).returncode)"
@@ -364,6 +371,7 @@ def at_terminal(asked_session: AskedSession, env: dict[str, str], *words: str, h
         cwd=asked_session.project, start_new_session=True,
     ) as child:  # fmt: skip
         os.close(secondary)
+        os.write(primary, typed)
         shown = b""
         while True:
             try:
@@ -418,3 +426,26 @@ def test_a_terminal_of_one_s_own_is_a_person_s(asked_session: AskedSession) -> N
     identity = get_subject(asked_session.get_first_question())
     code, shown = at_terminal(asked_session, {}, "approve", identity, "--to", "global")
     assert (code, "approved LRN-" in shown) == (0, True), shown
+
+
+SEES_NOTHING = "from reflect_git.platform import system; system.current = system.System()"
+
+
+def test_where_processes_are_hidden_an_approval_asks_for_the_first_word(asked_session: AskedSession) -> None:
+    """A client above cannot be seen there, so a key or a command alone is too little."""
+    identity = get_subject(asked_session.get_first_question())
+    words = ("approve", identity, "--to", "global")
+    before = asked_session.get_state()
+    code, shown = at_terminal(asked_session, {}, *words, before=SEES_NOTHING, typed=b"yes\n")
+    assert (code, "does not show all processes above this one" in shown) == (1, True), shown
+    assert asked_session.get_state() == before
+    word = shown.partition("first word, '")[2].partition("'")[0]
+    code, shown = at_terminal(asked_session, {}, *words, before=SEES_NOTHING, typed=f"{word.upper()}\n".encode())
+    assert (code, "approved LRN-" in shown) == (0, True), shown
+
+
+def test_where_processes_are_hidden_a_marked_environment_still_refuses(asked_session: AskedSession) -> None:
+    identity = get_subject(asked_session.get_first_question())
+    before = f"{SEES_NOTHING}\nimport os; os.environ['CLAUDE_PID'] = '1'"
+    code, shown = at_terminal(asked_session, {}, "approve", identity, "--to", "global", before=before)
+    assert (code, "no person has answered for this text" in shown) == (1, True), shown

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git.errors import ReflectError
-from reflect_git.platform import remote_git
+from reflect_git.platform import remote_git, system
 from reflect_git.platform.git import Git, GitProcess, find_git
 from reflect_git.platform.remote_git import Limits, Remote
 from reflect_git.store import recover
@@ -379,7 +379,7 @@ def test_processes_below_a_process_are_found_and_ended() -> None:
     child = subprocess.Popen(["/bin/sh", "-c", f"trap '' TERM; sh -c '{mark}; :'; :"])
     _wait_for(lambda: len(remote_git.find_children(child.pid)) >= 2)
     found = remote_git.find_children(child.pid)
-    assert set(remote_git._read_ps_table()) & set(found) == set(found), "ps tells the same"
+    assert set(system.System().read_process_table()) & set(found) == set(found), "ps tells the same"
     child.kill()
     child.wait()
     remote_git.kill_processes(dict.fromkeys(found, "another start"))

@@ -105,11 +105,8 @@ class Console:
 
     def confirm_first_word(self, text: str, deed: str) -> bool:
         """Have a person type the first word of a risky text: a key alone is pressed too easily."""
-        import unicodedata  # few rules are risky
-
         word = get_first_word(text)
-        typed = self.read_line(f"type the rule's first word, '{word}', to {deed}: ")
-        return unicodedata.normalize("NFC", typed).casefold() == unicodedata.normalize("NFC", word).casefold()
+        return is_same_word(self.read_line(f"type the rule's first word, '{word}', to {deed}: "), word)
 
     def read_line(self, question: str) -> str:
         """Read a line. Ask again after a line that only finished the answer before it."""
@@ -136,6 +133,13 @@ class Console:
         notes = "".join(f"{sign} {line}".rstrip() + "\n" for line in advice)
         saved = _run_editor(_find_editor(self._cli.env, store), store.private_path(""), f"{text}\n\n{notes}")
         return "\n".join(line for line in saved.splitlines() if not line.startswith(sign)).strip()
+
+
+def is_same_word(typed: str, word: str) -> bool:
+    """Return whether a person typed this word, whatever the case and the form of its accents."""
+    import unicodedata  # few rules are risky
+
+    return unicodedata.normalize("NFC", typed.strip()).casefold() == unicodedata.normalize("NFC", word).casefold()
 
 
 def get_first_word(text: str) -> str:

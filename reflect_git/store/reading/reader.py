@@ -10,7 +10,7 @@ import os
 from functools import cached_property
 
 from reflect_git.errors import ReflectError
-from reflect_git.platform import files
+from reflect_git.platform import files, system
 from reflect_git.platform.git import GitError
 from reflect_git.records import yaml_form
 from reflect_git.records.history import History, set_computed_fields, sort_rows
@@ -401,10 +401,7 @@ _CHUNK_BYTES = 1 << 20
 
 def has_second_core() -> bool:
     """Return whether there is a second CPU core."""
-    try:
-        return len(os.sched_getaffinity(0)) > 1
-    except AttributeError:  # macOS
-        return (os.cpu_count() or 1) > 1
+    return system.current.count_cores() > 1
 
 
 def run_in_fork(work: Callable[[], bytes]) -> Callable[[], Optional[bytes]]:
