@@ -26,6 +26,9 @@ from bench.timing import BenchError, Command, Subject, Times, count_runs, fixed_
 ROUNDS = 80
 SIZES = (100, 10_000, 100_000)
 CEILING = 1.8
+NOTICE = "notice: scored, stored and shown"
+NOTICE_CEILING = 2.0
+_SETTLE_SECONDS = 20
 GROWTH = 1.15
 RIVAL_CEILING = 0.5
 BASELINE = "floor: import json, re"
@@ -74,6 +77,7 @@ def _build_rows(setting: Setting, times: dict[str, Times]) -> list[Row]:
     capped = {hook_name(size) for size in sizes} | {wordy_name(sizes[0])}
     rows = [build_timed_row(found, floor, CEILING if name in capped else None) for name, found in times.items()]
     first, last = times[hook_name(sizes[0])], times[hook_name(sizes[-1])]
+    rows = [build_timed_row(times[NOTICE], floor, NOTICE_CEILING) if row.name == NOTICE else row for row in rows]
     if first is not last:
         rows.append(build_timed_row(last, first, GROWTH, f"growth from {sizes[0]:,} to {sizes[-1]:,}"))
     rows.append(build_timed_row(first, times[TYPICAL_RIVAL], name="failure hook against the typical rival"))
@@ -93,7 +97,7 @@ def wordy_name(size: int) -> str:
 def _build_batches(setting: Setting) -> Sequence[Batch]:
     sizes = setting.sizes(*SIZES)
     found = [_build_hook_batch(setting, size) for size in sizes]
-    found.append(_build_hook_batch(setting, sizes[0], WORDY))
+    found += [_build_hook_batch(setting, sizes[0], WORDY), _build_notice_batch(setting, sizes[0])]
     if APPEND.exists():
         found += [_build_append_batch(setting, size) for size in sizes]
     for size in sizes:
@@ -126,6 +130,40 @@ def hook_command(setting: Setting, home: Path, error: str = "") -> Command:
         CLAUDE_PLUGIN_DATA=str(_create_launcher_data(setting, home)),
     )
     return Command(("/bin/sh", str(LAUNCHER), "PostToolUseFailure"), env, json.dumps(moment).encode())
+
+
+def _build_notice_batch(setting: Setting, size: int) -> Batch:
+    """The hook of a message that corrects Claude, in a session with some work before; it commits afterwards."""
+    home = setting.create_home(f"notice-{size}")
+    store = generate.copy_store(size, home)
+    transcript = home / ".claude" / "projects" / "-srv-shop" / "bench.jsonl"
+    transcript.parent.mkdir(parents=True, exist_ok=True)
+    transcript.write_text("".join(map(_build_entry, range(40))), encoding="utf-8")
+    env = generate.build_env(
+        home, CLAUDE_PROJECT_DIR=str(setting.project), CLAUDECODE="1",
+        CLAUDE_PLUGIN_DATA=str(_create_launcher_data(setting, home)),
+    )  # fmt: skip
+
+    def prepare(_: int) -> list[Command]:
+        event = {
+            "hook_event_name": "UserPromptSubmit", "session_id": "bench", "transcript_path": str(transcript),
+            "cwd": str(setting.project), "prompt": f"no, use tool{next(_event_numbers)} here, not npm, always",
+        }  # fmt: skip
+        return [Command(("/bin/sh", str(LAUNCHER), "UserPromptSubmit"), env, json.dumps(event).encode())]
+
+    def count() -> int:
+        deadline = time.monotonic() + _SETTLE_SECONDS
+        while list((home / ".claude/reflections/.git/reflect/pending").glob("*.yaml")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return generate.count_committed(store)
+
+    return Batch(Subject(NOTICE, prepare), CountedStore(NOTICE, count))
+
+
+def _build_entry(number: int) -> str:
+    text = [{"type": "text", "text": f"I changed file {number} and ran npm test. {'It passed. ' * 20}"}]
+    entry = {"type": "assistant", "uuid": f"u{number}", "sessionId": "bench", "timestamp": "2026-02-11T10:00:00.000Z"}
+    return json.dumps({**entry, "message": {"role": "assistant", "content": text}}, separators=(",", ":")) + "\n"
 
 
 def _create_launcher_data(setting: Setting, home: Path) -> Path:

@@ -67,6 +67,8 @@ def handle_event(env: Env, data: bytes) -> None:
         return
     if name == "PreCompact" and _has_nothing_new(event, env):
         return
+    if name == "UserPromptSubmit" and not _may_be_noticed(event, env):
+        return
     from reflect_git.capture import service
 
     try:
@@ -105,6 +107,13 @@ def _has_nothing_new(event: Event, env: Env) -> bool:
         return not may_speak and os.stat(transcript).st_size == session_state.get_consumed(git_dir, transcript)
     except OSError:
         return False
+
+
+def _may_be_noticed(event: Event, env: Env) -> bool:
+    """Return whether a person is present, and the prompt is short enough to be a correction."""
+    from reflect_git.capture.notice import get_prompt
+
+    return env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0" and bool(get_prompt(event))
 
 
 def read_input(descriptor: int) -> bytes:
@@ -193,9 +202,8 @@ def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> N
         return
     sessions.record_start(store, transcript, folder, env.get("CLAUDE_PID", ""))
     if env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
-        # Set for a plugin's hooks alone; with entries in the settings there is no /reflect.
-        way = "/reflect" if env.get("CLAUDE_PLUGIN_ROOT") else "'reflect-git review' in a terminal"
-        _print_json({"systemMessage": sessions.build_reminder(store, time.time(), way, folder)})
+        reminder = sessions.build_reminder(store, time.time(), _get_review_command(env), folder)
+        _print_json({"systemMessage": reminder})
     _run_detached(lambda: _run_background_work(store, env, folder))
 
 
@@ -236,6 +244,38 @@ def handle_session_end(store: Store, event: Event, folder: str, env: Env) -> Non
     lower_priority(is_alone)  # a review may wait for what was mined, nobody for the rest
     sessions.run_background_work(store, env, folder)
     sessions.sync_after_session(store, env)
+
+
+def handle_prompt(store: Store, event: Event, folder: str, env: Env) -> None:
+    """Handle UserPromptSubmit: store a strong correction at once, and tell the person. Nothing reaches the model."""
+    from reflect_git.capture import notice, service
+    from reflect_git.records.ids import utc_precise
+
+    if store.get_setting("reflect.notice") == "off":
+        return
+    service.try_load_phrases(store)
+    facts = notice.build_facts(notice.get_prompt(event), event, utc_precise(), paths.projects_dir(env))
+    if facts is None:
+        return
+    facts["project"] = service.get_project(store, folder)
+    signal = service.store_signal(store, facts, env)
+    if signal is not None:
+        line = notice.format_line(signal["content"], _get_review_command(env))
+        _print(json_form.dumps({"systemMessage": line}).decode())
+        _run_detached(lambda: _commit_and_count(store, env, folder))
+
+
+def _commit_and_count(store: Store, env: Env, folder: str) -> None:
+    from reflect_git.capture import sessions
+    from reflect_git.store import append
+
+    append.commit_pending(store, HOOK_SECONDS)
+    sessions.update_waiting_count(store, env, folder, time.time())
+
+
+def _get_review_command(env: Env) -> str:
+    """Return how to review. The variable is set for a plugin's hooks alone; entries in the settings bring no skill."""
+    return "/reflect" if env.get("CLAUDE_PLUGIN_ROOT") else "'reflect-git review' in a terminal"
 
 
 def handle_answer(store: Store, event: Event, folder: str, env: Env) -> None:
@@ -347,6 +387,7 @@ def log_error(env: Env, line: str) -> None:
 
 
 HANDLERS: dict[str, Callable[[Store, Event, str, Env], None]] = {
+    "UserPromptSubmit": handle_prompt,
     "PostToolUseFailure": handle_failure,
     "StopFailure": handle_stop_failure,
     "PreCompact": handle_pre_compact,

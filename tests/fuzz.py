@@ -15,7 +15,10 @@ TEXTS = (
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1 << 70, 1.5, 1e308, [], {}, [[]], {"a": None}, ["no, never"], {"text": "no"}, *TEXTS,
 )  # fmt: skip
-EVENTS = ("PostToolUseFailure", "StopFailure", "PreCompact", "SessionStart", "SessionEnd", "PostToolUse", "Stop")
+EVENTS = (
+    "UserPromptSubmit", "PostToolUseFailure", "StopFailure", "PreCompact", "SessionStart", "SessionEnd", "PostToolUse",
+    "Stop",
+)  # fmt: skip
 SOURCES = ("startup", "compact", "resume")
 QUESTION = "Learning 1 of 1 [SIG-20260211-7k3v9q2m]"
 TOOLS = ("Bash", "Edit", "Write", "Grep", "Glob", "Read", "TodoWrite", "AskUserQuestion", "mcp__x__y", "")
@@ -25,6 +28,7 @@ def draw_event(dice: random.Random, transcript: str) -> dict[str, Any]:
     return {
         "hook_event_name": dice.choice(EVENTS), "session_id": f"s-{dice.randrange(5)}", "transcript_path": transcript,
         "cwd": "/srv/shop", "prompt_id": f"p-{dice.randrange(9)}", "source": dice.choice(SOURCES),
+        "prompt": dice.choice(TEXTS),
         "trigger": "auto", "reason": "other", "tool_name": dice.choice(TOOLS), "tool_use_id": f"t-{dice.random()}",
         "tool_input": {"command": dice.choice(TEXTS), "file_path": dice.choice(TEXTS)}, "error": dice.choice(TEXTS),
         "tool_response": {"answers": {f"{QUESTION}\n---\n{dice.choice(TEXTS)}\n---": "yes"}},

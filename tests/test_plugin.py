@@ -17,7 +17,7 @@ from tests.conftest import REPO
 EVENTS = {
     "SessionStart": ["SessionStart", "compact"], "PostToolUse": ["PostToolUse"],
     "PostToolUseFailure": ["PostToolUseFailure"], "StopFailure": ["StopFailure"], "PreCompact": ["PreCompact"],
-    "SessionEnd": ["SessionEnd"],
+    "SessionEnd": ["SessionEnd"], "UserPromptSubmit": ["UserPromptSubmit"],
 }  # fmt: skip
 SKILLS = sorted((REPO / "skills").glob("*/SKILL.md"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reflect_git.capture import notice
 from reflect_git.capture.detectors import edits, failed_searches, fix, repeated_failures, repeated_requests
 from reflect_git.capture.detectors.common import Clock
 from reflect_git.capture.detectors.outcome import OutcomeCache
@@ -223,6 +224,14 @@ class MessageDetector:
     def accepts(self, kind: str, tool: str, is_error: bool) -> bool:
         return kind != "instructions"
 
+    def add_context(self, turn: Turn) -> None:
+        """Record an earlier turn, which is not scored."""
+        if turn.kind == "user":
+            self._context.first = False
+            self._context.reset()
+        elif turn.kind != "instructions":
+            self._context.add_turn(turn)
+
     def detect(self, turn: Turn) -> Sequence[Facts]:
         if turn.kind != "user":
             self._context.add_turn(turn)
@@ -260,6 +269,7 @@ def _build_facts(turn: Turn, verdict: ScoreResult, captured: bool) -> Facts:
     }
     if not captured:
         facts["meta"]["captured"] = False
+    notice.set_moment(facts, turn)
     return facts
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Optional
 
+    from reflect_git.capture.new_signal import Facts
     from reflect_git.capture.summary import SessionStats
     from reflect_git.capture.transcript import TranscriptReader, Turn
     from reflect_git.records.schema import Learning, Signal
@@ -184,14 +185,35 @@ class TranscriptMiner:
         ):
             turn = self._turn
             is_new = reader.line_offset >= self._cursor.consumed if numbered else facts["family"] == "message"
-            if turn is None or not is_new or not self._is_wanted(turn, facts):
+            if turn is None or not is_new or not self._is_wanted(turn, facts) or self._is_noticed(turn, facts):
                 continue
             facts["source"] = {**facts["source"], "hook": self._hook}
             if not numbered:
                 facts["source"]["turn"] = None
             facts["project"] = get_project(self._store, self._cursor.folder or turn.cwd)
-            yield build_signal(facts, self._store.machine, utc_precise(), self._home)
+            signal = build_signal(facts, self._store.machine, utc_precise(), self._home)
+            signal["id"] = self._find_stored_id(facts) or signal["id"]
+            yield signal
         requests.save()
+
+    def _is_noticed(self, turn: Turn, facts: Facts) -> bool:
+        """Return whether the message was stored when it was sent, and another detector wants it now."""
+        from reflect_git.capture.notice import FAMILY, list_ids
+        from reflect_git.store import append
+
+        if turn.kind != "user" or facts["family"] == FAMILY:
+            return False
+        return any(append.is_known(self._store, one) for one in list_ids(turn))
+
+    def _find_stored_id(self, facts: Facts) -> str:
+        """Return the other id under which a message is stored, or was until it was purged; usually empty."""
+        from reflect_git.capture.notice import list_other_ids
+        from reflect_git.store import append
+        from reflect_git.store.purge import purge_marks
+
+        others = list_other_ids(facts)
+        known = [one for one in others if append.is_known(self._store, one)]
+        return next(iter(known or purge_marks.find_purged(self._store, others)), "")
 
     def _log_detector_error(self, turn: Turn, error: Exception) -> None:
         """Log a detector's failure for `doctor`, without any of the user's words."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     class _OptionalFacts(TypedDict, total=False):
         type: str
         family: str
+        moment: str
         ordinal: int
         confidence: int
         category: Optional[str]
@@ -115,11 +116,12 @@ def _get_default_category(facts: Mapping[str, Any]) -> str:
 
 
 def _build_id(facts: Mapping[str, Any], timestamp: str, entry: Optional[str]) -> str:
-    """Return the same id for the same event; an event without a transcript entry gets a random one."""
-    if not entry:
+    """Return the same id for the same event; an event without a moment or a transcript entry gets a random one."""
+    moment = _as_text(facts.get("moment")) or entry
+    if not moment:
         return random_id("SIG", timestamp)
     return get_signal_id(
-        timestamp, entry, _as_text(facts.get("family")) or _as_text(facts.get("type")), int(facts.get("ordinal", 0))
+        timestamp, moment, _as_text(facts.get("family")) or _as_text(facts.get("type")), int(facts.get("ordinal", 0))
     )
 
 

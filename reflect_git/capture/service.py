@@ -119,6 +119,15 @@ def capture_signal(
     return signal, append(store, signal, wait)
 
 
+def store_signal(store: Store, facts: Mapping[str, Any], env: Mapping[str, str]) -> Optional[Signal]:
+    """Write one signal to pending and return it; None if it is known already. Another process commits it."""
+    from reflect_git.capture.new_signal import build_signal_from_input
+    from reflect_git.store.append import write_new
+
+    signal = build_signal_from_input(facts, store.machine, utc_precise(), paths.home_dir(env))
+    return signal if write_new(store, [signal]) else None
+
+
 def mine_transcripts(transcripts: Iterable[str], home: str, everything: bool = False) -> Iterator[tuple[str, Signal]]:
     """Yield each transcript's signals as they would be stored, without storing them.
 

@@ -71,6 +71,13 @@ ALL_SETTINGS = (
     Setting("reflect.ignore", "globs", "", "folders and repositories without capture"),
     Setting("reflect.phrases", "file", "", "a JSON file of your own phrases"),
     Setting("reflect.compact.keep", "boolean", "false", "keep your corrections when Claude Code compacts"),
+    Setting(
+        "reflect.notice",
+        "word",
+        "strong",
+        "note corrections when you send them",
+        words=("strong", "off"),
+    ),
     Setting("reflect.remind", "boolean", "true", "remind once a day of proposed rules"),
     Setting("reflect.quiet", "text", "", "when capture was off", read_only="set by 'pause' and 'resume'"),
     Setting("reflect.ttl", "days", "14", "days a signal lives"),

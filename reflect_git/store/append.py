@@ -67,6 +67,14 @@ def append_new(store: Store, found: Iterable[Mapping[str, Any]], wait: float = 0
 
     Purged signals count as known: a copy of the transcript, or reading it again, would produce them again.
     """
+    new = write_new(store, found)
+    if new:
+        commit_pending(store, wait)
+    return new
+
+
+def write_new(store: Store, found: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Write the signals that are not known yet to pending; return their ids. From then on they cannot be lost."""
     new = {record["id"]: record for record in found if not is_known(store, record["id"])}
     for record_id in purge_marks.find_purged(store, new):
         del new[record_id]
@@ -78,7 +86,6 @@ def append_new(store: Store, found: Iterable[Mapping[str, Any]], wait: float = 0
         except (FileNotFoundError, NotADirectoryError):  # .git/reflect was deleted
             store.repair_private()
             pending.write_records(store, new.values())
-        _commit_pending(store, wait)
     return list(new)
 
 
@@ -94,12 +101,13 @@ def _commit_in_background(store: Store) -> None:
 
     if detach():
         try:
-            _commit_pending(store, 0.0)
+            commit_pending(store, 0.0)
         finally:
             os._exit(0)
 
 
-def _commit_pending(store: Store, wait: float) -> None:
+def commit_pending(store: Store, wait: float) -> None:
+    """Commit what is pending, unless another process holds the lock for longer than `wait`."""
     try:
         with store.locked(wait):
             if not journal.has_entries(store):

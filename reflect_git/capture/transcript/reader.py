@@ -68,7 +68,7 @@ class TranscriptReader:
         self._deadline = deadline
         self._ended = ended
         self._start_index = self._index = index
-        self._origin = Origin(os.path.basename(path).startswith("agent-"))
+        self._origin = Origin(os.path.basename(path).startswith("agent-"), path)
         self._queue = PromptQueue()
         self._open_calls: dict[str, tuple[str, Fields, int]] = {}
         self._open_bytes = 0

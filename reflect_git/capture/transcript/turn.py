@@ -68,7 +68,7 @@ class Turn:
     __slots__ = (
         "_output", "_pasted", "_text", "_whole", "agent", "cwd", "details", "entry", "entrypoint", "files", "index",
         "input", "interrupted", "invalid", "is_error", "kind", "model", "offset", "raw", "raw_output", "refused",
-        "session", "sidechain", "timestamp", "tool", "tool_use_id", "version", "via",
+        "session", "sidechain", "timestamp", "tool", "tool_use_id", "transcript", "version", "via",
     )  # fmt: skip
 
     def __init__(self, kind: str, text: str, origin: Origin, via: str = "") -> None:
@@ -88,6 +88,7 @@ class Turn:
         self.entrypoint: str = origin.entrypoint
         self.sidechain: bool = origin.sidechain
         self.agent: str = origin.agent
+        self.transcript: str = origin.transcript
         self.model = ""
         self.tool = ""
         self.tool_use_id = ""
@@ -111,6 +112,11 @@ class Turn:
         if self._output is None:
             self._output = redact_ends(self.raw_output, _OUTPUT_LIMIT)
         return self._output
+
+    @property
+    def whole(self) -> str:
+        """Return the whole prompt as sent, with pasted text and with secrets."""
+        return self._whole
 
     def set_pasted(self, whole: str, pasted: Sequence[str]) -> None:
         """Store the whole prompt as sent: a secret may begin in pasted text and end in typed text."""
@@ -146,10 +152,12 @@ class Origin:
         "session",
         "sidechain",
         "timestamp",
+        "transcript",
         "version",
     )
 
-    def __init__(self, in_agent_file: bool) -> None:
+    def __init__(self, in_agent_file: bool, transcript: str = "") -> None:
+        self.transcript = transcript
         self.entry = self.timestamp = self.session = self.cwd = self.version = self.entrypoint = self.agent = ""
         self.in_agent_file = self.sidechain = in_agent_file
         self._session_fields: tuple[Any, ...] = ()
