@@ -54,7 +54,7 @@ def _is_command(text: str) -> bool:
 
 def build_facts(text: str, event: Mapping[str, Any], now: str, projects: str) -> Optional[Facts]:
     """Return the facts of a strong correction or convention; None for anything else."""
-    from reflect_git.capture.detection import MessageDetector
+    from reflect_git.capture.detectors.messages import MessageDetector
 
     transcript = as_text(event.get("transcript_path"))
     origin = Origin(False, transcript)

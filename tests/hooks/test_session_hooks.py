@@ -13,7 +13,7 @@ import pytest
 
 from reflect_git import hook
 from reflect_git.capture import service, sessions
-from reflect_git.capture.detection import MessageDetector
+from reflect_git.capture.detectors.messages import MessageDetector
 from reflect_git.capture.mine import TranscriptMiner
 from reflect_git.platform.git import GitMissing
 from reflect_git.store.local import session_state
