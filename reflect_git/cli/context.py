@@ -280,6 +280,14 @@ def _read_loose_yaml(data: bytes) -> dict[str, Any]:
     return yaml_loose.parse_edited(data)
 
 
+def get_cwd() -> str:
+    """Return the current folder; the root if it was deleted."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return os.sep
+
+
 def terminal_width(stream: TextIO | None = None) -> int:
     """Return the width of the terminal; 80 without one. Like `shutil`, whose imports take 7 ms."""
     given = _get_columns_variable()

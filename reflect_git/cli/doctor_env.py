@@ -20,8 +20,7 @@ from reflect_git import __version__, paths
 from reflect_git.candidates.gate import MAX_ENTRIES
 from reflect_git.capture import service
 from reflect_git.cli import capture_switch
-from reflect_git.cli.context import format_duration
-from reflect_git.cli.review_setup import get_cwd
+from reflect_git.cli.context import format_duration, get_cwd
 from reflect_git.doctor.transcripts import count_entries
 from reflect_git.errors import ReflectError
 from reflect_git.guards import entry, rebuild, stored, table

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from reflect_git import purge
 from reflect_git.capture import service
 from reflect_git.cli.confirm import print_changes_advice
-from reflect_git.cli.context import CliContext, printable
-from reflect_git.cli.review_setup import get_cwd
+from reflect_git.cli.context import CliContext, get_cwd, printable
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import local_day, parse_utc
 from reflect_git.sync.exchange import SyncOptions, SyncReport

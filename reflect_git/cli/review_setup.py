@@ -10,7 +10,7 @@ import click
 
 from reflect_git.candidates.candidate import NOTHING_MESSAGE
 from reflect_git.capture import service
-from reflect_git.cli.context import CliContext, printable
+from reflect_git.cli.context import CliContext, get_cwd, printable
 from reflect_git.errors import ReflectError
 from reflect_git.records.schema import SETTING_KINDS
 from reflect_git.rules import approver
@@ -141,13 +141,6 @@ def print_nothing_yet(cli: CliContext) -> None:
         return
     cli.print_text(NOTHING_MESSAGE)
     cli.print_no_store()
-
-
-def get_cwd() -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError:  # deleted under our feet
-        return os.sep
 
 
 def find_approver(cli: CliContext, ctx: Context, wish: ApprovalRequest) -> tuple[DecisionAuthor, str]:

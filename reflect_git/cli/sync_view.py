@@ -11,7 +11,7 @@ from _signal import signal as on_signal  # `signal` makes enums of its numbers: 
 from collections.abc import Sequence
 
 from reflect_git.capture import service
-from reflect_git.cli.context import CliContext, finish_run, prepare_streams, printable
+from reflect_git.cli.context import CliContext, finish_run, get_cwd, prepare_streams, printable
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
 from reflect_git.records.ids import local_day, parse_utc, plural, utc_precise
 from reflect_git.store import machines
@@ -92,7 +92,7 @@ def run_sync_command(cli: CliContext, dry_run: bool, timeout: float = 0.0) -> in
     store = cli.opened_store = cli.prefetch.store if cli.prefetch else cli.open_store(create=False)
     report = run_sync(cli, store, dry_run, timeout)
     if not dry_run and store.get_setting("reflect.sync.apply") == "auto":
-        from reflect_git.cli.review_setup import open_context  # few have it
+        from reflect_git.cli.review_setup import open_context
 
         open_context(cli, writes=True)
         report.pushing_result = None
@@ -220,7 +220,6 @@ def _list_arrived(cli: CliContext, store: Store, scan: Scan) -> list[dict[str, A
     decisions = [made for identity, made in scan.main_records.items() if identity.startswith("DEC-")]
     if not any(made["machine"] != store.machine and made["subject"].startswith("LRN-") for made in decisions):
         return []
-    from reflect_git.cli.review_setup import get_cwd  # loads what reads and writes files, 50 ms
     from reflect_git.rules import arrivals as arrived
     from reflect_git.rules import project_files
 

@@ -79,10 +79,14 @@ class Record:
         self, sessions: Sequence[Session], approvals: Iterable[Approval], keys: Mapping[str, Sequence[int]]
     ) -> None:  # fmt: skip
         self.sessions = sessions
-        self.loaded = [session.loaded for session in sessions]
-        self.cells: dict[str, list[int]] = {ALL: list(range(len(sessions)))}
+        self.projects = [session.project for session in sessions]
+        self.loading: dict[str, list[int]] = {}  # rule → the sessions that loaded it
         for number, session in enumerate(sessions):
-            self.cells.setdefault(session.project, []).append(number)
+            for learning in session.loaded:
+                self.loading.setdefault(learning, []).append(number)
+        self.cells: dict[str, list[int]] = {ALL: list(range(len(sessions)))}
+        for number, project in enumerate(self.projects):
+            self.cells.setdefault(project, []).append(number)
         self.keys = keys
         self.rules = [self._prepare(one) for one in sorted(approvals, key=lambda one: one.start)]
 
@@ -93,7 +97,7 @@ class Record:
 
     def find_cell(self, events: Iterable[int]) -> str:
         """Return the project of these sessions, or `ALL` if there are several."""
-        projects = {self.sessions[one].project for one in events}
+        projects = set(map(self.projects.__getitem__, events))
         return projects.pop() if len(projects) == 1 else ALL
 
     @cached_property
@@ -110,10 +114,13 @@ class Record:
         before = approval.events[: bisect_left(approval.events, start)]
         cell = self.find_cell(before) if before else approval.project
         listed = self.cells.get(cell, [])
-        earlier, learning = listed[: bisect_left(listed, start)], approval.learning
-        units = [number for number in listed[len(earlier) :] if learning in self.loaded[number]]
-        held = set(units)
-        events = [number for number in approval.events[len(before) :] if number in held]
+        earlier, loading = listed[: bisect_left(listed, start)], self.loading.get(approval.learning, [])
+        units = loading[bisect_left(loading, start) :]
+        if cell != ALL:
+            projects = self.projects
+            units = [number for number in units if projects[number] == cell]
+        later = approval.events[len(before) :]
+        events = sorted(set(units).intersection(later)) if later else []
         first = before[0] if before else start
         at_risk, episodes = find_episodes([*earlier[bisect_left(earlier, first) :], *units], [*before, *events])
         split, cut = bisect_left(at_risk, start), bisect_left(episodes, start)

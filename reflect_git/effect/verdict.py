@@ -20,6 +20,7 @@ ORDER = (HARMFUL, RECURRING, NO_EVIDENCE, HELPING)
 _SHAPES = (0.4, 0.8, 1.6, 3.2)
 _MEANS = tuple(0.005 * 2**i for i in range(7))
 _USUAL_MEAN, _SPREAD_OF_MEANS = 0.04, 0.8
+_LEAST_WEIGHT = 1e-9  # below it, no digit that is shown depends on it
 # The prior of the common drift g: ln g has this spread, and twice as much across a change of model.
 _DRIFT, _DRIFT_ACROSS_MODELS = 0.25, 0.5
 _NODES = tuple((i - 12) / 4 for i in range(25))
@@ -151,7 +152,8 @@ def fit_prior(seen: Iterable[Seen]) -> list[Weighted]:
             found.append((fit, shape, rate))
     best = max(fit for fit, _, _ in found)
     total_weight = sum(exp(fit - best) for fit, _, _ in found)
-    return [Weighted(exp(fit - best) / total_weight, shape, rate) for fit, shape, rate in found]
+    weighted = (Weighted(exp(fit - best) / total_weight, shape, rate) for fit, shape, rate in found)
+    return [one for one in weighted if one.weight > _LEAST_WEIGHT]
 
 
 def estimate_rate(prior: Sequence[Weighted], before: Count) -> tuple[float, float]:
@@ -167,16 +169,13 @@ def estimate_rate(prior: Sequence[Weighted], before: Count) -> tuple[float, floa
 def estimate_drift(controls: Iterable[Controls], is_mixed: bool) -> tuple[float, float]:
     """Return by which factor everything changed after an approval, from never-approved keys, and its squared error."""
     powers, factors = _FACTORS[is_mixed]
-    logs = [-node * node / 2 for node in _NODES]
-    for one in controls:
+    known = [one for one in controls if one.sessions_before and one.sessions_after]  # others say nothing about it
+    gained = sum(one.events_after for one in known)
+    logs = [gained * power - node * node / 2 for power, node in zip(powers, _NODES, strict=True)]
+    for one in known:
         events, earlier, later = one.events_before + one.events_after, one.sessions_before, one.sessions_after
-        if not earlier or not later or not events:
-            continue  # the same for every factor
-        gained = one.events_after
-        logs = [
-            value + gained * power - events * log(earlier + factor * later)
-            for value, power, factor in zip(logs, powers, factors, strict=True)
-        ]
+        if events:
+            logs = [value - events * log(earlier + factor * later) for value, factor in zip(logs, factors, strict=True)]
     best = max(logs)
     weights = [exp(one - best) for one in logs]
     total = sum(weights)

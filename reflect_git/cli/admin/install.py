@@ -14,10 +14,10 @@ import click
 from reflect_git import paths
 from reflect_git.capture import service
 from reflect_git.cli import capture_switch
-from reflect_git.cli.context import CliContext, printable
+from reflect_git.cli.context import CliContext, get_cwd, printable
 from reflect_git.cli.environment import STAMP_FILE
 from reflect_git.cli.options import dry_run_option, json_option, yes_option
-from reflect_git.cli.review_setup import get_cwd, print_diff
+from reflect_git.cli.review_setup import print_diff
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.guards import entry, rebuild
 from reflect_git.platform import claude_settings, files

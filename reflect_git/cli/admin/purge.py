@@ -10,11 +10,10 @@ from reflect_git import purge
 from reflect_git.capture import service
 from reflect_git.cli import options
 from reflect_git.cli.confirm import print_changes_advice
-from reflect_git.cli.context import CliContext, one_line, printable
+from reflect_git.cli.context import CliContext, get_cwd, one_line, printable
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.cli.output.candidate_view import text_width
 from reflect_git.cli.output.console import Console, InputEnded
-from reflect_git.cli.review_setup import get_cwd
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records.ids import plural
 

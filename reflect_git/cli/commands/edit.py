@@ -9,11 +9,11 @@ import click
 
 from reflect_git.cli import options
 from reflect_git.cli.confirm import confirm_edit
-from reflect_git.cli.context import CliContext, one_line
+from reflect_git.cli.context import CliContext, get_cwd, one_line
 from reflect_git.cli.options import TARGETS, WordChoice, dry_run_option, json_option, project_option, reason_option
 from reflect_git.cli.output import candidate_view, console
 from reflect_git.cli.output.console import Console
-from reflect_git.cli.review_setup import get_cwd, open_context, open_queue_if_any
+from reflect_git.cli.review_setup import open_context, open_queue_if_any
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.rules import amend, project_files

@@ -16,9 +16,9 @@ from reflect_git.cli.confirm import (
     get_first_target,
     print_change_advice,
 )
-from reflect_git.cli.context import CliContext, format_age, printable
+from reflect_git.cli.context import CliContext, format_age, get_cwd, printable
 from reflect_git.cli.options import dry_run_option, json_option, project_option, reason_option, yes_option
-from reflect_git.cli.review_setup import format_undo_hint, get_cwd, open_context, print_diff, require_typed_yes
+from reflect_git.cli.review_setup import format_undo_hint, open_context, print_diff, require_typed_yes
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.paths import home_dir
 from reflect_git.records.ids import plural

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.cli.context import PIPED_HINT, CliContext, display_width, one_line, printable
+from reflect_git.cli.context import PIPED_HINT, CliContext, display_width, get_cwd, one_line, printable
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.output import candidate_view
 from reflect_git.cli.output.console import Console, InputEnded
@@ -16,7 +16,7 @@ from reflect_git.cli.review import drift
 from reflect_git.cli.review.drift import DriftReview
 from reflect_git.cli.review.loop import ReviewLoop
 from reflect_git.cli.review.screen import APPROVED, DISMISSED, DISMISSED_FOR_GOOD, SKIPPED, ReviewCursor, ReviewScreen
-from reflect_git.cli.review_setup import get_cwd, open_queue_if_any, print_nothing_to_review, print_nothing_yet
+from reflect_git.cli.review_setup import open_queue_if_any, print_nothing_to_review, print_nothing_yet
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records.ids import plural

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git.capture.service import parse_since
-from reflect_git.cli.context import CliContext, one_line, printable
+from reflect_git.cli.context import CliContext, get_cwd, one_line, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.output import candidate_view
 from reflect_git.cli.output.history_view import format_day, format_when
-from reflect_git.cli.review_setup import get_cwd
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.history import rules_at
 from reflect_git.history.rules_at import (

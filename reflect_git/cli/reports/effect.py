@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.cli import options
-from reflect_git.cli.context import CliContext, one_line
+from reflect_git.cli.context import CliContext, get_cwd, one_line
 from reflect_git.cli.options import json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 
@@ -50,7 +50,6 @@ def effect_command(cli: CliContext, name: str, only_project: bool, folder: str |
         else:
             cli.print_no_store()
         return
-    from reflect_git.cli.review_setup import get_cwd
     from reflect_git.effect import table
     from reflect_git.effect.from_store import judge_rules
     from reflect_git.rules import project_files

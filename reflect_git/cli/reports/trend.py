@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.cli.context import CliContext, one_line, printable
+from reflect_git.cli.context import CliContext, get_cwd, one_line, printable
 from reflect_git.cli.options import json_option
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import plural, utc
@@ -30,7 +30,6 @@ def _load(cli: CliContext, only_project: bool) -> tuple[Scan, SessionEvents, dic
     if store is None:
         return None
     from reflect_git.candidates.session_events import SessionEvents
-    from reflect_git.cli.review_setup import get_cwd
     from reflect_git.effect.scores import load_scores
     from reflect_git.rules import project_files
 

@@ -139,7 +139,7 @@ class Scan:
         return self
 
     def _list_by_prefix(self, prefix: str) -> list[Any]:
-        return [one for one in self._main_record_list if not is_newer(one) and one["id"].startswith(prefix)]
+        return [one for one in self._main_record_list if one["id"].startswith(prefix) and not is_newer(one)]
 
     def select(
         self, *, status: str = "", kind: str = "", since: str = "", tags: Sequence[str] = (), session: str = "",
