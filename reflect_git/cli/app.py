@@ -48,6 +48,7 @@ COMMANDS = {
     "restore": ("History", "list backups, or restore one byte for byte"),
     "incidents": ("Failures", "list failures that share a cause; show or mute one"),
     "rootcause": ("Failures", "record why an incident happens, and propose a change"),
+    "search": ("Memory", "search rules, signals, digests and incidents"),
     "audit": ("History", "check that every rule traces to an approval"),
     "purge": ("History", "delete a text from the whole history"),
     "remote": ("Sync", "show, set or remove the remote"),
@@ -84,6 +85,7 @@ COMMAND_MODULES = {
     "versions": "reports.versions",
     "incidents": "reports.incidents",
     "rootcause": "reports.rootcause",
+    "search": "reports.search",
     "undo": "commands.revert",
     "restore": "commands.revert",
     "improvements": "commands.edit",
@@ -107,7 +109,7 @@ COMMAND_MODULES = {
 }
 # Groups whose commands `--help` explains; of the others it prints the names, so that it fits one screen.
 GROUPS = ("Daily", "History")
-NAMED_GROUPS = ("Effect", "Failures", "Sync", "Set-up")
+NAMED_GROUPS = ("Effect", "Failures", "Memory", "Sync", "Set-up")
 PLUMBING = "Plumbing"
 # Words of other programs for what is done here with one of these.
 _UNKNOWN_HINTS = {"redo": "run 'reflect-git undo' again to redo"}

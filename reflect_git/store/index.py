@@ -37,7 +37,7 @@ BRANCH_FOLDERS = {
     MAIN: ("learnings", "decisions", "tally", "exposure", "evaluations"),
 }
 PENDING = "pending"  # the source of records that are not committed yet; other sources are branches
-_FORMAT = 2  # raise it when the tables or the values in them change
+_FORMAT = 3  # raise it when the tables or the values in them change
 _APPLICATION_ID = 0x7265666C  # "refl"
 _LOCK_SECONDS, _BUSY_SECONDS = 20.0, 5.0
 _BATCH = 5_000  # records parsed and inserted at a time, which limits the memory needed
@@ -56,14 +56,27 @@ _TABLES = (
     """CREATE TABLE tally_lines (
     record INTEGER NOT NULL, key TEXT, type TEXT, project TEXT, day TEXT, session TEXT, trust TEXT)""",
     "CREATE TABLE mentions (id TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (id, record)) WITHOUT ROWID",
+    """CREATE TABLE digest_lines (
+    number INTEGER PRIMARY KEY, record INTEGER NOT NULL, section TEXT, key TEXT, trust TEXT, ids TEXT, text TEXT)""",
     """CREATE TABLE unreadable (
     source TEXT NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL, retry INTEGER NOT NULL, PRIMARY KEY (source, path))""",
     """CREATE VIRTUAL TABLE texts USING fts5(
     text, more, content='records', content_rowid='number', tokenize='porter unicode61 remove_diacritics 2')""",
+    # A digest is searched line by line: as one text, that of a month would match everything.
+    """CREATE VIRTUAL TABLE line_texts USING fts5(
+    text, content='digest_lines', content_rowid='number', tokenize='porter unicode61 remove_diacritics 2')""",
 )
 # Created after the first records were inserted, which is faster than keeping them up to date meanwhile.
 _LOOKUPS = (
     "INSERT INTO texts(texts) VALUES ('rebuild')",
+    "INSERT INTO line_texts(line_texts) VALUES ('rebuild')",
+    "CREATE INDEX digest_lines_by_record ON digest_lines (record)",
+    """CREATE TRIGGER digest_lines_added AFTER INSERT ON digest_lines BEGIN
+    INSERT INTO line_texts (rowid, text) VALUES (new.number, new.text);
+    END""",
+    """CREATE TRIGGER digest_lines_removed AFTER DELETE ON digest_lines BEGIN
+    INSERT INTO line_texts (line_texts, rowid, text) VALUES ('delete', old.number, old.text);
+    END""",
     "CREATE UNIQUE INDEX records_by_path ON records (source, path)",
     "CREATE INDEX records_by_id ON records (id)",
     "CREATE INDEX records_by_key ON records (key) WHERE key IS NOT NULL",
@@ -78,9 +91,10 @@ _LOOKUPS = (
     INSERT INTO texts (texts, rowid, text, more) VALUES ('delete', old.number, old.text, old.more);
     DELETE FROM tally_lines WHERE record = old.number;
     DELETE FROM mentions WHERE record = old.number;
+    DELETE FROM digest_lines WHERE record = old.number;
     END""",
 )
-_OUR_SCHEMA = {*_TABLES, *_LOOKUPS[1:]}
+_OUR_SCHEMA = {*_TABLES, *_LOOKUPS[2:]}
 _COLUMNS = (
     "source", "path", "id", "kind", "version", "type", "time", "stored", "session", "project", "project_name", "key",
     "subject", "category", "trust", "machine", "confidence", "durable", "tags", "text", "more", "body",
@@ -367,7 +381,7 @@ class Index:
         self._insert(db, PENDING, found)
 
     def _insert(self, db: sqlite3.Connection, source: str, parsed: Iterable[Parsed]) -> None:
-        rows, lines, mentions = [], [], []
+        rows, lines, mentions, digest_lines = [], [], [], []
         (last,) = db.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
         for path, record in parsed:
             if isinstance(record, ReflectError):
@@ -379,10 +393,13 @@ class Index:
             number = last + len(rows)
             if not schema.is_newer(record["id"], record["version"]):
                 lines += [(number, *line[:6]) for line in record["lines"]] if record["id"].startswith("TLY") else []
+                digest_lines += _list_digest_lines(number, record) if record["id"].startswith("DIG") else []
                 mentions += [(one, number) for one in _list_mentions(record, rows[-1][-1])]
         db.executemany(_INSERT, rows)
         db.executemany("INSERT INTO tally_lines VALUES (?, ?, ?, ?, ?, ?, ?)", lines)
         db.executemany("INSERT OR IGNORE INTO mentions VALUES (?, ?)", mentions)
+        names = "record, section, key, trust, ids, text"
+        db.executemany(f"INSERT INTO digest_lines ({names}) VALUES (?, ?, ?, ?, ?, ?)", digest_lines)
 
 
 def build_match(words: str) -> str:
@@ -471,7 +488,7 @@ def _is_ours(db: sqlite3.Connection) -> bool:
         return True
     marks = db.execute("PRAGMA application_id").fetchone(), db.execute("PRAGMA user_version").fetchone()
     return marks == ((_APPLICATION_ID,), (_FORMAT,)) and all(
-        sql in _OUR_SCHEMA or name.startswith("texts_")
+        sql in _OUR_SCHEMA or name.startswith(("texts_", "line_texts_"))
         for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
     )
 
@@ -563,12 +580,19 @@ def _normalise(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _get_other_text(record: Mapping[str, Any]) -> Optional[str]:
-    """Return what a search finds besides the text itself: context, title, reason, root cause, lines of a digest."""
-    meta, lines = record.get("meta", {}), record.get("lines", ())
+    """Return what a search finds besides the text itself: context, title, reason, root cause."""
+    meta = record.get("meta", {})
     parts = [record.get(name) for name in ("title", "context", "reason")]
     parts += [meta.get(name) for name in ("what", "why", "change")]
-    parts += [line.get("text") for line in lines if isinstance(line, dict)]
     return "\n".join([part for part in parts if isinstance(part, str) and part]) or None
+
+
+def _list_digest_lines(number: int, record: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the values of `digest_lines`."""
+    return [
+        (number, line["section"], line["key"], line["trust"], " ".join(line["ids"]), _encodable(line["text"]))
+        for line in record["lines"]
+    ]
 
 
 def _list_mentions(record: Mapping[str, Any], body: str) -> set[str]:
