@@ -19,7 +19,7 @@ HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$
 	$(wildcard reflect_git/__init__.py reflect_git/platform/__init__.py reflect_git/language/__init__.py reflect_git/guards/__init__.py hooks/*.py)
 
 .DEFAULT_GOAL = help
-.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench bench-all deep histories kills clocks release e2e clean
+.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench bench-all deep histories kills clocks macos release e2e clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -103,6 +103,9 @@ kills: $(STAMP) ## 10,000 kills of approve, revert, sync and purge while a user 
 
 clocks: $(STAMP) ## tests that depend on time, at midnight, on leap days, in other time zones; ARGS=--quick takes a minute
 	@$(PY) -m tests.clocks $(ARGS)
+
+macos: $(STAMP) ## tests with the class for macOS, against a simulated one; ARGS are passed to pytest
+	@$(PY) -m tests.macos $(ARGS)
 
 release: $(STAMP) ## test wheel and sdist on every installed Python; check dependencies for known vulnerabilities
 	@$(PY) -m pytest -n auto -v -m 'slow or not slow' -rs tests/test_release.py $(ARGS)

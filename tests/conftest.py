@@ -152,6 +152,17 @@ RELIABILITY = os.environ.get("RELIABILITY")
 _STARTED = time.monotonic()
 
 
+# Read before the seals remove it. `make macos` sets it.
+PLATFORM = os.environ.get("REFLECT_GIT_PLATFORM", "")
+
+
+def pytest_configure() -> None:
+    from reflect_git.platform import system
+
+    if PLATFORM and system.current.name != PLATFORM:
+        pytest.exit(f"the product has no switch for the platform: run 'make {PLATFORM}'", returncode=2)
+
+
 def pytest_report_header() -> list[str]:
     """Say why terminal tests fail below Claude Code: a terminal below it is not a person's, even in tests."""
     from reflect_git.platform import processes

@@ -4,6 +4,7 @@
   `-E` appends the environment that a process was started with. System Integrity Protection hides it for programs of the
   system, such as /bin/zsh. Numbers are padded on the left. An unknown process prints nothing, exit code 1.
 - ioreg(8), sysctl(8): one line of each, in the form that the manuals show.
+- rename(2): APFS exchanges two names with `renamex_np`, as this kernel does with `renameat2`.
 - libproc.h: `proc_pidpath` returns the path of the executable file, `proc_pidinfo` the working folder.
 
 Without rows it answers from /proc, so that the whole suite can run on the class for macOS: `make macos`.
@@ -13,10 +14,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Optional
 
-from reflect_git.platform.system import MacOS
+from reflect_git.platform.system import Linux, MacOS
+from reflect_git.records.named_tuple import NamedTuple  # `typing` is too slow for a hook, in tests as well
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Optional
 
 
 class Row(NamedTuple):
@@ -64,6 +69,9 @@ class SimulatedMacOS(MacOS):
     def get_folder(self, process: int) -> str:
         row = self._get_row(process)
         return row.folder if row else ""
+
+    def swap_names(self, one: str, other: str) -> bool:
+        return Linux().swap_names(one, other)
 
     def run(self, commands: Sequence[Sequence[str]]) -> list[str]:
         return [self._answer(" ".join(command)) for command in commands]

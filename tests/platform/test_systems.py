@@ -248,7 +248,7 @@ def test_a_strange_answer_gives_no_time(monkeypatch: pytest.MonkeyPatch, answer:
     assert simulated.get_boot_time() is None
 
 
-@pytest.mark.parametrize("current", [system.System(), SimulatedMacOS(), system.current])
+@pytest.mark.parametrize("current", [system.System(), system.MacOS(), system.current])
 def test_a_file_is_replaced_on_every_system(
     current: system.System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
