@@ -89,6 +89,7 @@ class Record:
             self.cells.setdefault(project, []).append(number)
         self.keys = keys
         self.rules = [self._prepare(one) for one in sorted(approvals, key=lambda one: one.start)]
+        self._by_learning = {one.approval.learning: one for one in self.rules}
 
     def count_sessions(self, cell: str, first: int, last: int) -> int:
         """Return how many sessions of a cell have a number from `first` up to, not including, `last`."""
@@ -160,6 +161,16 @@ class Record:
             case = self._count(rule, controls, now)
             judged.append(Judged(rule.approval.learning, case, verdict.judge(case, prior)))
         return judged, verdict.pool((one.case, one.verdict) for one in judged)
+
+    def count_recent(self, judged: Judged, first: int) -> Judged:
+        """Return a rule as judged, with only its sessions from number `first` on, and what to expect in them."""
+        rule = self._by_learning[judged.learning]
+        case, found = judged.case, judged.verdict
+        units = len(rule.units) - bisect_left(rule.units, first)
+        events = len(rule.events) - bisect_left(rule.events, first)
+        share = units / case.after.sessions if case.after.sessions else 0.0
+        expected = found.expected._replace(mean=found.expected.mean * share)
+        return Judged(judged.learning, case._replace(after=Count(events, units)), found._replace(expected=expected))
 
     def _count(self, rule: _Rule, controls: Mapping[str, list[int]], now: int) -> Case:
         start = rule.approval.start

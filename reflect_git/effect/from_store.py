@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.candidates.session_events import SessionEvents, find_keys
 from reflect_git.effect.exposure import Approval, Record, Session
 from reflect_git.effect.verdict import Count
+from reflect_git.records.ids import utc
 from reflect_git.records.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Learning
     from reflect_git.store.reading.reader import Scan
 
+RECENT_DAYS = 30
 LATE, STORED = "late", "stored"
 _HITS = "hits"
 _UNREAD = "improvements"  # a kind of file that no session loads
@@ -28,7 +31,7 @@ class RuleEffect(NamedTuple):
 
     `baseline`: whether its counts before the approval were stored then, or are taken from records later. `hits`:
     sessions since the approval in which a call matched what the rule forbids. `since`: sessions since the approval,
-    whether or not they loaded the rule.
+    whether or not they loaded the rule. `recent`: as `judged`, with only the last 30 days after the approval.
     """
 
     rule: Learning
@@ -36,6 +39,7 @@ class RuleEffect(NamedTuple):
     baseline: str
     hits: int
     since: int
+    recent: Judged
 
 
 class Effects(NamedTuple):
@@ -62,14 +66,17 @@ def judge_rules(scan: Scan, aliases: Mapping[str, str]) -> Effects:
             approvals.append(_read_approval(rule, keys[identity], seen, aliases, stored.get(identity), hits))
     others = {key: sorted(numbers) for key, numbers in seen.events.items() if key not in approved}
     sessions = [Session(one.project, _setup_of(one), one.loaded) for one in seen.sessions]
-    judged, pooled = Record(sessions, approvals, others).judge_all()
+    record = Record(sessions, approvals, others)
+    judged, pooled = record.judge_all()
+    recent = seen.count_before(utc(time.time() - RECENT_DAYS * 86400))
     starts = {one.learning: one.start for one in approvals}
     found = []
     for one in judged:
         start, rule = starts[one.learning], history.learnings[one.learning]
         later = sum(number >= start for number in hits.get(one.learning, ()))
         kind = STORED if stored.get(one.learning) else LATE
-        found.append(RuleEffect(rule, one, kind, later, len(seen.sessions) - start))
+        since = len(seen.sessions) - start
+        found.append(RuleEffect(rule, one, kind, later, since, record.count_recent(one, recent)))
     return Effects(found, pooled)
 
 

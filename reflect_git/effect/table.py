@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.effect import verdict
+from reflect_git.effect.from_store import RECENT_DAYS, Effects, judge_rules
 from reflect_git.records.ids import plural
 from reflect_git.store import api
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reflect_git.effect.exposure import Judged
-    from reflect_git.effect.from_store import Effects, RuleEffect
+    from reflect_git.effect.from_store import RuleEffect
     from reflect_git.effect.verdict import Count, Pooled
     from reflect_git.records.history import History
     from reflect_git.records.schema import Learning
     from reflect_git.rules.project_files import Place
+    from reflect_git.store.reading.reader import Scan
 
 _DIGITS = 4
 
@@ -109,6 +113,46 @@ def pooled_text(pooled: Pooled) -> str:
         f"all {plural(pooled.rules, 'rule')} with a baseline: {plural(pooled.events, 'session')} with events, "
         f"{pooled.expected:.0f} expected without rules; ratio {_short(pooled.ratio)} ({low} to {high})"
     )
+
+
+def headline(found: Effects) -> str:
+    """Return in one line what the rules in force did together; "" if none of them can be judged.
+
+    A number only once all sessions show that something was prevented; it is for the last 30 days.
+    """
+    if not any(one.since for one in found.rules):
+        return ""
+    recent = verdict.pool((one.recent.case, one.recent.verdict) for one in found.rules)
+    if found.pooled and recent and found.pooled.interval[1] < 1 and recent.events < recent.expected:
+        low, high = (max(0.0, recent.expected * (1 - end)) for end in reversed(recent.interval))
+        number = recent.expected * (1 - recent.ratio)
+        if round(number):
+            prevented = plural(round(number), "repeat")
+            return f"rules prevented about {prevented} in {RECENT_DAYS} days ({low:.0f}–{high:.0f})"
+    needs = [one.judged.verdict.needs for one in found.rules if one.judged.verdict.needs]
+    if any(one.judged.verdict.verdict != verdict.NO_EVIDENCE for one in found.rules):
+        counts = [(name, sum(one.judged.verdict.verdict == name for one in found.rules)) for name in verdict.ORDER]
+        return ", ".join(f"{count} {name}" for name, count in counts if count)
+    return f"{verdict.NO_EVIDENCE}: about {plural(min(needs), 'more session')}" if needs else verdict.NO_EVIDENCE
+
+
+def effect_line(one: RuleEffect) -> str:
+    """Return verdict and counts of a rule on one line; "" if no session came after its approval."""
+    return f"{verdict_text(one)}; {counts_text(one)}" if one.since else ""
+
+
+def load_effects(scan: Scan, aliases: Mapping[str, str]) -> Effects:
+    """Judge the rules in force; empty without loading anything if there are no rules or no recorded sessions."""
+    has_sessions = any(one["id"].startswith("EXP-") for one in scan.other_records.values())
+    if not scan.history.learnings or not has_sessions:
+        return Effects([], None)
+    return select_in_force(judge_rules(scan, aliases), scan.history, None)
+
+
+def load_effect_lines(scan: Scan, aliases: Mapping[str, str]) -> dict[str, str]:
+    """Map each rule in force with a session since its approval to its verdict and counts, on one line."""
+    found = ((one.rule["id"], effect_line(one)) for one in load_effects(scan, aliases).rules)
+    return {record_id: line for record_id, line in found if line}
 
 
 def _share(count: Count) -> str:

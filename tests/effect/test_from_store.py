@@ -7,15 +7,18 @@ one has not been loaded often enough, and one was never broken.
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reflect_git.effect import from_store, table
 from reflect_git.records import schema
 from reflect_git.records.history import session_hash
-from reflect_git.records.ids import get_signal_id
+from reflect_git.records.ids import get_signal_id, parse_utc
 from reflect_git.store import api, append
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.effect import by_hand
@@ -215,3 +218,72 @@ def test_without_a_store_there_is_nothing_to_say(run_cli: RunCli, home: Path) ->
     assert run_cli("effect", "--json").json()["data"] == {"learnings": [], "pooled": None}
     assert "no store" in run_cli("effect").err
     assert not os.path.exists(home / ".claude" / "reflections")
+
+
+def test_rules_show_and_why_have_the_effect_on_one_line(bakery: Store, run_cli: RunCli) -> None:
+    needs = rules_in(run_cli)[YEAST]["needs"]
+    listed = {one["id"]: one["effect"] for one in run_cli("rules", "--all", "--json").json()["data"]}
+    assert listed[OVEN].startswith("helping; before: 6 of 16 sessions, after: 0 of 24 sessions; ratio 0.")
+    assert listed[YEAST].startswith(f"no evidence yet: about {needs} more sessions; before: 2 of 10 sessions*")
+    said = run_cli("rules", "--all").out
+    assert "    helping; before: 6 of 16 sessions, after: 0 of 24 sessions; ratio 0." in said
+    shown = " ".join(run_cli("show", OVEN).out.split())
+    assert "does it help helping; before: 6 of 16 sessions, after: 0 of 24 sessions" in shown
+
+
+def test_a_rule_without_recorded_sessions_has_no_line(store_home: Path, run_cli: RunCli) -> None:
+    store = open_store(store_home)
+    api.commit_records(store, approve(store, OVEN, "oven", 24, "Preheat the oven.", BAKERY), "approve: oven", {})
+    (listed,) = run_cli("rules", "--all", "--json").json()["data"]
+    assert listed["effect"] is None
+    assert run_cli("status", "--json").json()["data"]["effect"] is None
+    assert f"reflect-git effect {OVEN}" in run_cli("show", OVEN).out
+
+
+def revert_flour(store: Store) -> None:
+    made = api.build_decision(store, "reverted", FLOUR, BY, moment(59, 59).replace("Z", ".000Z"))
+    api.commit_records(store, [made], "revert: flour", {})
+
+
+def test_status_counts_verdicts_until_something_was_prevented(bakery: Store, run_cli: RunCli) -> None:
+    told = "1 recurring despite the rule, 2 no evidence yet, 1 helping"
+    assert run_cli("status", "--json").json()["data"]["effect"] == told
+    assert f"effect        {told}: reflect-git effect" in run_cli("status").out
+
+
+def test_status_says_how_much_the_rules_prevented_in_the_last_month(
+    bakery: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the sessions since then, each rule has its share of what was to be expected."""
+    revert_flour(bakery)
+    first = 45  # in both projects
+    days = (time.time() - parse_utc(moment(first)) + 60) / 86400
+    monkeypatch.setattr(from_store, "RECENT_DAYS", days)
+    found = table.load_effects(reader.scan(bakery), {})
+    assert found.pooled and found.pooled.interval[1] < 1, "all sessions are evidence"
+    recent = {one.rule["id"]: one.recent.case.after for one in found.rules}
+    assert recent[OVEN] == (0, 10) and recent[YEAST] == (0, 5)
+    mean = expected(OVEN, 10)[0] + expected(YEAST, 5)[0]
+    ratio = by_hand_ratio(found, mean)
+    assert table.headline(found) == (
+        f"rules prevented about {mean * (1 - ratio[1]):.0f} repeats in 30 days"
+        f" ({max(0.0, mean * (1 - ratio[2])):.0f}–{mean:.0f})"
+    )
+
+
+def by_hand_ratio(found: from_store.Effects, mean: float) -> list[float]:
+    """Return the 5, 50 and 95 % points of the ratio if nothing happened: step 7 with the sums written out."""
+    spreads = [(one.recent.verdict.expected, one.rule["id"]) for one in found.rules if one.rule["id"] in (OVEN, YEAST)]
+    share = sum(one.spread * one.mean**2 for one, _ in spreads) / mean**2
+    share += sum(one.drift_spread * one.mean for one, _ in spreads) / mean
+    return [by_hand.ratio_at(point, 0, mean, 1 / share) for point in (0.05, 0.5, 0.95)]
+
+
+def test_status_says_how_many_sessions_are_missing(store_home: Path, run_cli: RunCli) -> None:
+    store = open_store(store_home)
+    records: list[Any] = [exposure(at) for at in range(48)]
+    records += approve(store, YEAST, "yeast", 30, "Feed the yeast.", MILL)
+    api.commit_records(store, records, "record: sessions", {})
+    append.append_new(store, [signal(store, at, "yeast") for at in (5, 17)], 5)
+    needs = rules_in(run_cli)[YEAST]["needs"]
+    assert run_cli("status", "--json").json()["data"]["effect"] == f"no evidence yet: about {needs} more sessions"

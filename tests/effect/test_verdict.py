@@ -79,7 +79,7 @@ def test_recurring_needs_a_high_rate_over_the_sessions_since_the_first_event() -
     """A season that began late makes the rate before the approval look low."""
     steady = case((4, 100), (3, 40))
     assert verdict.judge(steady, PRIOR).verdict == verdict.RECURRING
-    assert verdict.judge(steady._replace(since_first=Count(4, 12)), PRIOR).verdict == verdict.NO_EVIDENCE
+    assert verdict.judge(steady._replace(since_first=Count(4, 5)), PRIOR).verdict == verdict.NO_EVIDENCE
 
 
 def test_no_event_before_the_approval_is_no_baseline() -> None:

@@ -94,7 +94,8 @@ def rules_command(
         if parts and decorative:
             found = [rule for rule in found if parts[rule.id]["decorative"]]
         is_filtered = bool(words or chosen or target or decorative)
-        _print_answer(cli, found, is_filtered, _find_absent(store, scan, place), parts=parts)
+        effects = _load_effect_lines(store, scan, place) if found else {}
+        _print_answer(cli, found, is_filtered, _find_absent(store, scan, place), parts=parts, effects=effects)
         return
     said, then, now = _load_past_rules(store, scan, place, choice, at)
     if compare:
@@ -137,6 +138,13 @@ def _describe_parts(store: Store, scan: Scan, found: list[RuleInForce]) -> dict[
     return describe_rule_parts(store, scan, [rule.id for rule in found])
 
 
+def _load_effect_lines(store: Store, scan: Scan, place: project_files.Place) -> dict[str, str]:
+    """Map each rule to whether it helps, on one line."""
+    from reflect_git.effect.table import load_effect_lines
+
+    return load_effect_lines(scan, project_files.load_key_aliases(store, place))
+
+
 def _print_no_store(cli: CliContext) -> None:
     if cli.json:
         cli.print_json([])
@@ -147,13 +155,21 @@ def _print_no_store(cli: CliContext) -> None:
 def _print_answer(
     cli: CliContext, found: list[RuleInForce], is_filtered: bool, out: Mapping[str, Absent] | None = None,
     none: str = "no rules in force here", parts: Mapping[str, Mapping[str, Any]] | None = None,
+    effects: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Print the rules. `out` has those that are in no file here, with the reason; None if this was not checked."""
     if cli.json:
         more = parts or {}
-        cli.print_json([{**rule.as_json(), **_build_absent_json(rule, out), **more.get(rule.id, {})} for rule in found])
+        cli.print_json(
+            [
+                {**rule.as_json(), **_build_absent_json(rule, out), **_build_effect_json(rule, effects),
+                 **more.get(rule.id, {})}
+                for rule in found
+            ]
+        )  # fmt: skip
     elif found:
-        _print_list(cli, found, out or {}, {one: str(part["decorative"]) for one, part in (parts or {}).items()})
+        reasons = {one: str(part["decorative"]) for one, part in (parts or {}).items()}
+        _print_list(cli, found, out or {}, reasons, effects or {})
     else:
         cli.print_note("no matching rules" if is_filtered else none)
 
@@ -162,9 +178,14 @@ def _build_absent_json(rule: RuleInForce, out: Mapping[str, Absent] | None) -> d
     return {} if out is None else {"absent": out[rule.id][0] if rule.id in out else None}
 
 
+def _build_effect_json(rule: RuleInForce, effects: Mapping[str, str] | None) -> dict[str, str | None]:
+    return {} if effects is None else {"effect": effects.get(rule.id)}
+
+
 def _print_list(
-    cli: CliContext, found: list[RuleInForce], out: Mapping[str, Absent], reasons: Mapping[str, str]
-) -> None:
+    cli: CliContext, found: list[RuleInForce], out: Mapping[str, Absent], reasons: Mapping[str, str],
+    effects: Mapping[str, str],
+) -> None:  # fmt: skip
     gap = False
     for scope, listed in groupby(found, _format_scope):
         if gap:
@@ -174,6 +195,8 @@ def _print_list(
         for rule in listed:
             why = [f"decorative: {reasons[rule.id]}"] if rule.id in reasons else []
             _print_rule(cli, rule, [*(out[rule.id][1] if rule.id in out else []), *why])
+            if rule.id in effects:
+                cli.print_text(click.style(f"    {effects[rule.id]}", dim=True), hang=4)
 
 
 def _format_scope(rule: RuleInForce) -> str:

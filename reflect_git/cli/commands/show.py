@@ -39,12 +39,13 @@ _TEXT_FIELD = {"SIG": "content", "LRN": "text", "DEC": "text"}
 
 @dataclass(frozen=True)
 class ShowResult:
-    """A record, a commit, or a record with the commit that brought it; of a learning, its story."""
+    """A record, a commit, or a record with the commit that brought it; of a learning, its story and its effect."""
 
     record: Any
     commit: CommitDetails | None
     decisions: list[Decision]
     story: RuleHistory | None = None
+    effect: str = ""
 
 
 @click.command()
@@ -96,7 +97,8 @@ def _load_record(cli: CliContext, store: Store, excerpt: RecordLookup, record_id
     sha = story.commit if story else stories.find_adding_commit(store, record_id)
     commit = _read_commit(store, sha) if sha else None
     if story:
-        return ShowResult(story.learning, commit, list(story.decisions), story)
+        effect = history_view.load_effect_line(cli, store, excerpt.size, story)
+        return ShowResult(story.learning, commit, list(story.decisions), story, effect)
     if record_id.startswith("SIG-"):  # its status and its confidence hang on all that was ever said
         scan = cli.scan(store)
         (record,) = scan.get_signals([scan.columns["id"].index(record_id)])
@@ -133,7 +135,7 @@ def _print_record(cli: CliContext, found: ShowResult, lifetime: str) -> None:
         for line in printable(text).splitlines():
             cli.print_text(f"    {line}".rstrip())
     cli.print_line()
-    story = history_view.format_history(found.story) if found.story else ()
+    story = history_view.format_history(found.story, found.effect) if found.story else ()
     for name, value in (*story, *_FIELD_LISTS[prefix](record), ("lifetime", lifetime)):
         _print_field(cli, name, value)
 

@@ -82,6 +82,7 @@ class StatusReport:
     undecided: list[str] = field(default_factory=list)
     guards: int = 0
     guard_entry: str | None = None
+    effect: str | None = None
 
 
 @click.command()
@@ -129,6 +130,7 @@ def status_command(cli: CliContext, form: str) -> None:
     _add_arrivals(report, store, cli.env, scan)
     report.guards = len(table.read_table(store.git_dir))
     report.guard_entry = guard_entry.entry_state(cli.env, store.root) if report.guards else None
+    report.effect = _describe_effect(store, cli.env, scan)
     if cli.json:
         cli.print_json(asdict(report))
     else:
@@ -171,6 +173,17 @@ def _add_record_counts(report: StatusReport, store: Store, scan: Scan, counted: 
     report.pending = len(pending.list_pending(store))
     report.quarantined = len(doctor.load_quarantine(store))
     report.unreadable, report.newer = len(scan.unreadable), len(scan.newer)
+
+
+def _describe_effect(store: Store, env: Mapping[str, str], scan: Scan) -> str | None:
+    """Return in one line whether the rules help; None without rules or recorded sessions."""
+    if not scan.history.learnings:
+        return None
+    from reflect_git.effect import table as effects
+    from reflect_git.rules import project_files
+
+    aliases = project_files.load_key_aliases(store, project_files.find_place(store, env, _get_cwd()))
+    return effects.headline(effects.load_effects(scan, aliases)) or None
 
 
 def _add_drift(report: StatusReport, store: Store, env: Mapping[str, str], scan: Scan) -> None:
@@ -236,6 +249,7 @@ def build_rows(report: StatusReport, capture: CaptureState) -> list[tuple[str, s
     found += [
         ("last capture", f"{format_age(report.last_capture)} ago" if report.last_capture else "none yet", False),
         ("rules", _format_rules(report), False),
+        *([("effect", f"{report.effect}: reflect-git effect", False)] if report.effect else []),
         *_build_guard_rows(report),
         *_build_arrival_rows(report),
         *_build_drift_rows(report),

@@ -70,10 +70,11 @@ def _explain_line(cli: CliContext, store: Store, excerpt: RecordLookup, page: In
     entry = page.entry_at(number)
     story = stories.load_rule_history(store, excerpt, entry.id) if entry else None
     if entry and story:
+        effect = history_view.load_effect_line(cli, store, excerpt.size, story)
         if cli.json:
-            cli.print_json([_build_rule_json(page, entry, story)])
+            cli.print_json([{**_build_rule_json(page, entry, story), "effect": effect or None}])
         else:
-            _print_history(cli, page, entry, story, number)
+            _print_history(cli, page, entry, story, number, effect)
         return
     author, gone = _find_line_author(cli, store, page, entry, number), PurgeMarks(store)
     if cli.json:
@@ -94,7 +95,9 @@ def _find_line_author(
     return spots.find_entry_author(store, cli.env, page, entry)
 
 
-def _print_history(cli: CliContext, page: InstructionFile, entry: EntryLines, story: RuleHistory, number: int) -> None:
+def _print_history(
+    cli: CliContext, page: InstructionFile, entry: EntryLines, story: RuleHistory, number: int, effect: str
+) -> None:
     where = f"{page.label}:{number}"
     record_id = click.style(entry.id, fg="yellow")
     cli.print_line(f"{click.style(where, fg='cyan')}  {record_id}  {history_view.format_state(story)}")
@@ -104,7 +107,7 @@ def _print_history(cli: CliContext, page: InstructionFile, entry: EntryLines, st
     cli.print_line()
     if _is_reworded(entry, story):
         _print_field(cli, "reads now", f'"{entry.text}"')
-    for name, text in history_view.format_history(story):
+    for name, text in history_view.format_history(story, effect):
         _print_field(cli, name, text)
     _print_field(cli, "commit", story.commit[:10])
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.cli.context import format_duration
+from reflect_git.cli.context import CliContext, format_duration, get_cwd
 from reflect_git.history.rule_history import IN_FORCE, SUPERSEDED
 from reflect_git.records.ids import local_day, parse_utc, plural
 from reflect_git.rules.dismiss import find_root
@@ -14,6 +14,7 @@ from reflect_git.rules.dismiss import find_root
 if TYPE_CHECKING:
     from reflect_git.history.rule_history import Count, RuleHistory
     from reflect_git.records.schema import Decision
+    from reflect_git.store.repository import Store
 
     Line = tuple[str, str]
 
@@ -52,8 +53,8 @@ def format_state(story: RuleHistory) -> str:
     return f"{story.state}{heir}"
 
 
-def format_history(story: RuleHistory) -> Iterator[Line]:
-    """Name and text, in the order in which one asks."""
+def format_history(story: RuleHistory, effect: str = "") -> Iterator[Line]:
+    """Name and text, in the order in which one asks. `effect`: whether the rule helps."""
     yield "approved", format_approval(story)
     for word, made in _list_turns(story):
         yield word, f"{_format_decision(made)}, {made['id']}"
@@ -64,7 +65,7 @@ def format_history(story: RuleHistory) -> Iterator[Line]:
     yield from _format_replaced(story)
     yield "said again", _format_count(story.repeats) if story.repeats.times else ""
     yield "sessions", _format_sessions(story)
-    yield from format_commands(story)
+    yield from format_commands(story, effect)
 
 
 def format_guard(story: RuleHistory) -> str:
@@ -147,8 +148,23 @@ def _format_sessions(story: RuleHistory) -> str:
     return "; ".join(parts)
 
 
-def format_commands(story: RuleHistory) -> Iterator[Line]:
+_MAX_JUDGED_BYTES = 4 << 20  # of records: 2,000 sessions with 40 rules each; more take too long for one line
+
+
+def load_effect_line(cli: CliContext, store: Store, size: int, story: RuleHistory) -> str:
+    """Return whether a rule helps, on one line; "" if that is not known, or would take long in a store of this size."""
+    if story.ended_by is not None or size > _MAX_JUDGED_BYTES:
+        return ""
+    from reflect_git.effect.table import load_effect_lines  # also reads the sessions
+    from reflect_git.rules import project_files
+
+    place = project_files.find_place(store, cli.env, get_cwd())
+    lines = load_effect_lines(cli.scan(store), project_files.load_key_aliases(store, place))
+    return lines.get(story.learning["id"], "")
+
+
+def format_commands(story: RuleHistory, effect: str = "") -> Iterator[Line]:
     if story.ended_by is None:
-        yield "does it help", f"reflect-git effect {story.learning['id']}"
+        yield "does it help", effect or f"reflect-git effect {story.learning['id']}"
         yield "change it", f"reflect-git edit {story.learning['id']}"
         yield "revert it", f"reflect-git revert {story.learning['id']}"

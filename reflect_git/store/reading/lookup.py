@@ -46,6 +46,11 @@ class RecordLookup:
         waiting = b"\n".join([text for shelf in self._tables for text in shelf.other_records.values()])
         self._texts: list[Text] = [*_load_main_lines(store, refs.get(MAIN, ""), by_hand), waiting]
 
+    @property
+    def size(self) -> int:
+        """Return the bytes of all records except signals."""
+        return sum(map(len, self._texts))
+
     def find_mentions(self, *words: str, figures: bool = True) -> dict[str, Any]:
         """Return id → record of everything except signals that mentions one of these ids.
 
