@@ -13,11 +13,12 @@ from reflect_git.audit.context import DECIDE, NOTE, WARNING, AuditContext, Audit
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files, instruction_files
 from reflect_git.records.ids import digest, plural
-from reflect_git.rules import project_files, snapshot
+from reflect_git.rules import project_files
 from reflect_git.rules.approve import item_of
 from reflect_git.rules.drift import drift, line_owner
 from reflect_git.rules.drift.change_author import BRANCH, CLAUDE
 from reflect_git.rules.drift.line_owner import COMMIT
+from reflect_git.store import target_versions
 from reflect_git.store.local import projects
 from reflect_git.store.repository import MAIN
 from reflect_git.targets import improvements, rules_file, target_files, target_page
@@ -222,7 +223,7 @@ def _parse_entries(target: Target, data: bytes | None) -> Iterator[EntryLine]:
 
 def _load_snapshots(ctx: AuditContext) -> dict[str, dict[str, str]]:
     """Map the snapshots of this machine on main to the learnings in them."""
-    tree = ctx.store.git.tree(MAIN, f"{snapshot.FOLDER}/{ctx.store.machine}")
+    tree = ctx.store.git.tree(MAIN, f"{target_versions.FOLDER}/{ctx.store.machine}")
     found = {}
     for path, data in zip(tree, ctx.store.git.blobs(list(tree.values())), strict=True):
         body = data.partition(b"\n\n")[2]

@@ -11,9 +11,9 @@ from reflect_git.doctor import list_uncommitted
 from reflect_git.guards import entry, table
 from reflect_git.platform import files
 from reflect_git.records.ids import get_id_day, parse_utc, plural, utc
-from reflect_git.rules import restore, snapshot
+from reflect_git.rules import restore
 from reflect_git.rules.guarding import guards
-from reflect_git.store import config_file, lost_signals, machines, policy
+from reflect_git.store import config_file, lost_signals, machines, policy, target_versions
 from reflect_git.store.expiry import DAY
 from reflect_git.store.lost_signals import CheckContext
 from reflect_git.store.main import backups, receipts, signing, user_git
@@ -176,7 +176,9 @@ def _is_restored(commit: Commit, replaced: set[tuple[str, str]]) -> bool:
 def _check_undecided(ctx: AuditContext, commit: Commit, new_ids: list[str]) -> Iterator[Finding]:
     """Report a commit that changes rules or snapshots without adding a decision."""
     rules = [one for one in new_ids if one.startswith("LRN-")]
-    mirrors = [one for one in commit.changes if one.path.startswith(f"{snapshot.FOLDER}/") and one.kind != DELETED]
+    mirrors = [
+        one for one in commit.changes if one.path.startswith(f"{target_versions.FOLDER}/") and one.kind != DELETED
+    ]
     what = [*rules, *(one.path for one in mirrors)]
     if what and not commit.list_records(ADDED, "DEC-"):
         stands = bool(rules) or any(ctx.main_tree.get(one.path) == one.new for one in mirrors)

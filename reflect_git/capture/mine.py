@@ -10,7 +10,7 @@ from reflect_git.capture.service import get_project, is_ignored, try_load_phrase
 from reflect_git.platform import files
 from reflect_git.records.ids import get_signal_id, utc_precise
 from reflect_git.store import policy, repository
-from reflect_git.store.local import session_state
+from reflect_git.store.local import firings, session_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     from reflect_git.capture.new_signal import Facts
-    from reflect_git.capture.summary import SessionStats
+    from reflect_git.capture.session_figures import SessionStats
     from reflect_git.capture.transcript import TranscriptReader, Turn
-    from reflect_git.records.schema import Learning, Signal
+    from reflect_git.records.schema import Signal
     from reflect_git.store.local.session_state import Cursor
     from reflect_git.store.repository import Store
+    from reflect_git.store.target_versions import LoadedTarget, TargetVersions
 
     Env = Mapping[str, str]
 
@@ -70,6 +71,7 @@ class TranscriptMiner:
         self._turn: Optional[Turn] = None
         self._ignored_folders: dict[str, bool] = {}
         self._folder_marks: dict[str, set[str]] = {}
+        self._targets: dict[str, TargetVersions] = {}
         self.stored_count = self.skipped_count = 0
 
     def mine_newest(self, offset: int, wait: float) -> None:
@@ -89,7 +91,7 @@ class TranscriptMiner:
             lock.release()
 
     def mine_new(self, ended: bool = False, wait: float = 0.0) -> bool:
-        """Mine everything new; return whether the end was reached.
+        """Mine everything new; return whether the end was reached. If the session has `ended`, store its figures.
 
         `wait`: seconds to wait while another process mines this transcript, before mining what is left.
         """
@@ -101,6 +103,8 @@ class TranscriptMiner:
             if self._is_up_to_date():
                 return True
             figures, finished = self._mine_turns(ended)
+            if ended:
+                self._store_end(figures, with_summary=False)
             self._cursor.figures = {} if ended else figures.to_dict()
             session_state.save_cursor(self._store, self._cursor, ended)
         finally:
@@ -116,7 +120,7 @@ class TranscriptMiner:
             before = self._cursor.consumed
             figures, _ = self._mine_turns(ended=True)
             if self._cursor.consumed > before or self._cursor.figures:
-                self._store_summary(figures)
+                self._store_end(figures)
             self._cursor.figures = {}
             session_state.save_cursor(self._store, self._cursor, ended=True)
         finally:
@@ -135,19 +139,33 @@ class TranscriptMiner:
             cursor.figures = {}
         return cursor
 
-    def _open_reader(self, offset: int, index: int, ended: bool = False) -> TranscriptReader:
+    def record_past_figures(self) -> None:
+        """Store the figures of a past session that was mined without them; its signals are stored already."""
+        lock = session_state.get_lock(self._store, self._cursor.transcript)
+        if not lock.acquire(0.0):
+            return
+        try:
+            figures = self._build_figures({})
+            reader = self._open_reader(0, 0, ended=True, answers=True)
+            kept, self._cursor.consumed = self._cursor.consumed, 0
+            for signal in self._find_signals(reader, figures):
+                figures.corrections += signal["type"] == "correction"
+            self._cursor.consumed = kept
+            self._store_end(figures, with_summary=False)
+        finally:
+            lock.release()
+
+    def _open_reader(self, offset: int, index: int, ended: bool = False, answers: bool = False) -> TranscriptReader:
         from reflect_git.capture.transcript import TranscriptReader
 
         return TranscriptReader(
             self._cursor.transcript, offset, projects=paths.projects_dir(self._env), deadline=self._deadline,
-            ended=ended, index=index,
+            ended=ended, index=index, answers=answers,
         )  # fmt: skip
 
     def _mine_turns(self, ended: bool) -> tuple[SessionStats, bool]:
-        from reflect_git.capture.summary import SessionStats
-
-        figures = SessionStats(self._cursor.figures, self._load_learnings())
-        reader = self._open_reader(self._cursor.offset, self._cursor.index, ended)
+        figures = self._build_figures(self._cursor.figures)
+        reader = self._open_reader(self._cursor.offset, self._cursor.index, ended, answers=True)
         batch: list[Signal] = []
         for signal in self._find_signals(reader, figures):
             batch.append(signal)
@@ -162,13 +180,53 @@ class TranscriptMiner:
             self._cursor.counted = max(self._cursor.counted, self._turn.index + 1)
         return figures, reader.finished
 
-    def _load_learnings(self) -> list[Learning]:
-        """Return the rules in force; skip loading the store if it has no learnings, as most do."""
+    def _build_figures(self, kept: Mapping[str, Any]) -> SessionStats:
+        """Return the counters of the session; a store without learnings, as most are, is not read for them."""
+        from reflect_git.capture.session_figures import SessionStats
+
+        rows = firings.parse_rows(self._read_firings())
+        fired = firings.list_call_ids(rows)
         if not any(name.startswith("LRN-") for name in files.list_names(self._store.path("learnings"))):
-            return []
+            return SessionStats(kept, fired=fired)
+        from reflect_git.capture.rule_hits import RuleHits
+        from reflect_git.guards.stored import load_table
         from reflect_git.store.reading import reader
 
-        return reader.scan(self._store).history.get_rules_in_force()
+        history = reader.scan(self._store).history
+        rules = history.get_rules_in_force()
+        guards, _ = load_table(self._store.git_dir)
+        hits = RuleHits(rules, {guard.learning: guard.matcher for guard in guards})
+        return SessionStats(
+            kept, rules, find_loaded=self._find_loaded, find_hits=hits.find if hits else None,
+            skills=history.list_skills(), fired=fired,
+        )  # fmt: skip
+
+    def _read_firings(self) -> bytes:
+        """Return what guards logged since the last part of this session ended."""
+        name = os.path.basename(self._cursor.transcript)
+        data = firings.read_log(self._store, name)
+        return data[self._cursor.fired :] if self._cursor.fired <= len(data) else data
+
+    def _find_loaded(self, path: str, content: str, moment: str) -> Optional[LoadedTarget]:
+        """Return the target and version of a loaded file."""
+        folder = self._cursor.folder or (self._turn.cwd if self._turn else "")
+        if folder not in self._targets:
+            self._targets[folder] = self._load_targets(folder)
+        return self._targets[folder].find(path, content, moment)
+
+    def _load_targets(self, folder: str) -> TargetVersions:
+        from reflect_git.capture.new_signal import redact_project as safe_project
+        from reflect_git.store.local.projects import list_other_keys
+        from reflect_git.store.target_versions import GLOBAL_FOLDER, TargetVersions, get_folder_suffix
+
+        roots = {GLOBAL_FOLDER: os.path.abspath(paths.config_dir(self._env))}
+        top = (paths.find_top(folder) or folder) if folder else ""
+        project = get_project(self._store, folder) if folder else None
+        if project:
+            for key in (project["key"], f"path:{os.path.realpath(top)}", *list_other_keys(self._store, top)):
+                safe = safe_project({"key": key, "name": ""}, self._home)
+                roots[get_folder_suffix(safe["key"] if safe else key)] = top
+        return TargetVersions(self._store, roots)
 
     def _find_signals(
         self, reader: TranscriptReader, figures: Optional[SessionStats], numbered: bool = True
@@ -254,8 +312,8 @@ class TranscriptMiner:
         typed = {signal["id"]: None for signal in found if signal["trust"] in ("user_typed", "user_feedback")}
         return [identity for identity in typed if identity not in self._cursor.said]
 
-    def _store_summary(self, figures: SessionStats) -> None:
-        """Store the summary and the figures of the session."""
+    def _store_end(self, figures: SessionStats, with_summary: bool = True) -> None:
+        """Store the figures of the session, and its summary if hooks saw it from the start."""
         from reflect_git.capture import summary
         from reflect_git.capture.new_signal import build_signal, is_utc_time
         from reflect_git.capture.new_signal import redact_project as safe_project
@@ -274,14 +332,20 @@ class TranscriptMiner:
         safe = safe_project(project, self._home)
         now = utc_precise()
         found: list[Any] = []
-        facts = summary.build_facts(turns, decisions) if figures.attended or self._everything else None
+        is_wanted = with_summary and (figures.attended or self._everything)
+        facts = summary.build_facts(turns, decisions) if is_wanted else None
         if facts:
             facts["source"] = {**facts["source"], "hook": self._hook, "turn": self._cursor.counted - 1}
             facts["project"] = project
             found.append(build_signal(facts, self._store.machine, now, self._home))
         when = last.timestamp if is_utc_time(f"{last.timestamp[:19]}Z") else now
         record_id = get_signal_id(when, last.entry, "exposure", prefix="EXP")
-        found.append(figures.build_exposure(record_id, session_hash(last.session), safe))
+        figures.inherit_loaded(self._cursor.former)
+        data = self._read_firings()
+        fired = firings.parse_rows(data)
+        found.append(figures.build_exposure(record_id, session_hash(last.session), safe, fired))
+        self._cursor.fired += len(data)
+        self._cursor.former = figures.get_loaded()
         append.append_new(self._store, found, _LOCK_SECONDS)
         session_state.mark_waiting(self._store)
 

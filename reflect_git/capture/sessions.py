@@ -9,12 +9,13 @@ from reflect_git import paths
 from reflect_git.capture.mine import UNATTENDED_KEY, TranscriptMiner, get_size, load_typed_signals
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
+from reflect_git.records.history import session_hash
 from reflect_git.records.ids import local_day, plural
 from reflect_git.store.local import session_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from typing import Optional
 
     from reflect_git.capture.transcript import Turn
@@ -98,16 +99,21 @@ def _finish_session(store: Store, env: Env, cursor: Cursor, hook: str, wait: flo
         session_state.delete_cursor(store, cursor)
 
 
-def mine_past_transcript(store: Store, env: Env, transcript: str, now: float) -> tuple[int, int]:
+def mine_past_transcript(
+    store: Store, env: Env, transcript: str, now: float, recorded: Collection[str] = ()
+) -> tuple[int, int]:  # fmt: skip
     """Mine a past transcript, or its new part; return how many signals were stored and how many were left out.
 
-    Summaries and figures are only for sessions that hooks have seen from the start.
+    The figures of a session that is over are stored as well, unless it is `recorded`: those are hashes of sessions.
+    Summaries are only for sessions that hooks have seen from the start.
     """
     cursor = session_state.load_cursor(store, transcript)
-    if get_size(transcript) == cursor.consumed:
-        return 0, 0
+    is_over = not is_running(cursor, now)
     work = TranscriptMiner(store, env, cursor, "import")
-    work.mine_new(ended=not is_running(cursor, now))
+    if get_size(transcript) != cursor.consumed:
+        work.mine_new(ended=is_over)
+    elif is_over and session_hash(os.path.splitext(os.path.basename(transcript))[0]) not in recorded:
+        work.record_past_figures()
     return work.stored_count, work.skipped_count
 
 

@@ -1,20 +1,17 @@
-"""Summarise a session: last goal, outcome, open work, and figures. A field is left empty rather than guessed."""
+"""Summarise a session: last goal, outcome, open work. A field is left empty rather than guessed."""
 
 from __future__ import annotations
 
 from reflect_git.capture import score_features
-from reflect_git.capture.new_signal import is_utc_time
-from reflect_git.records.schema import VERSION
-from reflect_git.redact import clip, flatten, format_redacted, join_redacted, redact, redact_ends
+from reflect_git.redact import flatten, format_redacted, join_redacted, redact, redact_ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any, Optional
 
     from reflect_git.capture.new_signal import Facts
     from reflect_git.capture.transcript import Turn
-    from reflect_git.records.schema import Exposure, Learning, Project
     from reflect_git.redact import Redacted
 
 _GOAL_LIMIT = 300
@@ -145,129 +142,3 @@ def _build_context(said: Redacted, todos: list[Redacted], failing: Redacted, dec
     lines += [format_redacted("failing at the end: {}", failing)] if failing else []
     lines += [format_redacted("the user said: {}", decision) for decision in decided]
     return join_redacted("\n", lines)
-
-
-_MAX_TOOLS = 40
-_NAME_LIMIT = 80
-
-
-class SessionStats:
-    """Counts a session turn by turn; `to_dict` returns the state with which a later pass continues."""
-
-    def __init__(self, kept: Mapping[str, Any], learnings: Iterable[Learning] = ()) -> None:
-        self.turns = _get_count(kept, "turns")
-        self.typed = _get_count(kept, "typed")
-        self.corrections = _get_count(kept, "corrections")
-        self.interruptions = _get_count(kept, "interruptions")
-        self.start, self.end = str(kept.get("start", "")), str(kept.get("end", ""))
-        self.model, self.client = str(kept.get("model", "")), str(kept.get("client", ""))
-        self.attended = kept.get("attended", True) is True
-        self.failures: dict[str, int] = dict(kept.get("failures", {}))
-        self.rules: dict[str, list[str]] = dict(kept.get("rules", {}))
-        self.hits: dict[str, int] = dict(kept.get("hits", {}))
-        self._texts = [(learning, normalize_text(learning["text"])) for learning in learnings]
-        self._names: dict[str, Redacted] = {}
-        self._matchers = list(filter(None, map(_compile_matcher, learnings)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts for the cursor."""
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
-    def add_turn(self, turn: Turn) -> None:
-        """Count one turn."""
-        if is_utc_time(f"{turn.timestamp[:19]}Z"):
-            self.start = self.start or _truncate_timestamp(turn.timestamp)
-            self.end = _truncate_timestamp(turn.timestamp)
-        self.client = self._redact_name(turn.version) or self.client
-        self.attended = turn.is_attended
-        if turn.kind == "tool":
-            self._count_tool_call(turn)
-        elif turn.kind == "instructions":
-            self._record_loaded_rules(turn)
-        elif not turn.sidechain:
-            self._count_message(turn)
-
-    def _redact_name(self, given: str) -> Redacted:
-        """Return a name that may be stored; cached, because every turn has two of the few names of a session."""
-        found = self._names.get(given)
-        if found is None:
-            found = self._names[given] = clip(redact(given), _NAME_LIMIT)
-        return found
-
-    def _count_message(self, turn: Turn) -> None:
-        self.turns += turn.kind in ("user", "assistant")
-        self.typed += turn.kind == "user"
-        self.interruptions += turn.kind == "interrupt"
-        self.model = self._redact_name(turn.model) or self.model
-
-    def _count_tool_call(self, turn: Turn) -> None:
-        if turn.is_error and not turn.refused and not turn.interrupted:
-            name = _get_tool_name(turn.tool)
-            if name in self.failures or len(self.failures) < _MAX_TOOLS:
-                self.failures[name] = self.failures.get(name, 0) + 1
-        for record_id, tool, field, is_hit in self._matchers:
-            given = turn.input.get(field)
-            if turn.tool == tool and isinstance(given, str) and is_hit(given):
-                self.hits[record_id] = self.hits.get(record_id, 0) + 1
-
-    def _record_loaded_rules(self, turn: Turn) -> None:
-        """Record the rules in loaded files.
-
-        Claude Code removes comments before it reports what it loaded, so rules are found by text, not by id.
-        """
-        for file in turn.files:
-            content = normalize_text(file.content) if self._texts else ""
-            for learning, text in self._texts:
-                if text in content:
-                    listed = self.rules.setdefault(learning["target"]["path"], [])
-                    if learning["id"] not in listed:
-                        listed.append(learning["id"])
-
-    def build_exposure(self, record_id: str, session: str, project: Project | None) -> Exposure:
-        """Return the exposure record of the session."""
-        start = _truncate_timestamp(self.start) or _truncate_timestamp(self.end)
-        return {
-            "id": record_id, "version": VERSION, "session": session, "project": project, "start": start,
-            "end": _truncate_timestamp(self.end) or start, "turns": self.turns, "typed": self.typed,
-            "corrections": self.corrections, "failures": self.failures, "interruptions": self.interruptions,
-            "model": self.model or None, "client": self.client or None, "attended": self.attended,
-            "rules": self.rules, "hits": self.hits,
-        }  # fmt: skip
-
-
-def _get_tool_name(tool: str) -> str:
-    """Return the name of a known tool, otherwise "mcp" or "other".
-
-    A call can have any name, and figures are stored on main.
-    """
-    if tool.startswith("mcp__"):
-        return "mcp"
-    is_name = tool.isascii() and tool.isalpha() and tool[:1].isupper() and len(tool) <= 32
-    return tool if is_name and redact(tool) == tool else "other"
-
-
-def normalize_text(text: str) -> str:
-    """Normalize a text for comparison: formatters may wrap it and change its emphasis."""
-    return " ".join(text.replace("`", "").replace("*", "").split()).casefold()
-
-
-def _get_count(kept: Mapping[str, Any], name: str) -> int:
-    value = kept.get(name)
-    return value if type(value) is int and value >= 0 else 0
-
-
-def _truncate_timestamp(timestamp: str) -> str:
-    return f"{timestamp[:19]}Z" if len(timestamp) >= 20 else ""
-
-
-def _compile_matcher(learning: Learning) -> tuple[str, str, str, Any] | None:
-    given = learning["matcher"]
-    if not given:
-        return None
-    import re  # only needed with such a learning
-
-    try:
-        pattern = re.compile(str(given.get("pattern", "")))
-    except re.error:
-        return None
-    return learning["id"], str(given.get("tool", "")), str(given.get("field", "")), pattern.search

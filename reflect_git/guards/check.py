@@ -209,7 +209,7 @@ def log_firings(git_dir: str, event: Event, fired: Sequence[Firing], acts_as: st
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "learning": guard.learning, "mode": guard.mode,
             "tool": tool, "matched": redact(matched, home)[:_MAX_MATCHED],
-            "outcome": outcome, "call": call,
+            "outcome": outcome, "call": call, "prompt": str(event.get("prompt_id") or "")[:80],
         }  # fmt: skip
         made.append({**line, "note": "no person present"} if is_alone and guard.mode == "ask" else line)
     path = get_log_path(git_dir, event)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reflect_git.platform.git import LOCAL, SETTINGS
-from reflect_git.rules.snapshot import FOLDER, GLOBAL_FOLDER
+from reflect_git.store.target_versions import FOLDER, GLOBAL_FOLDER
 
 if TYPE_CHECKING:
     from reflect_git.store.repository import Store

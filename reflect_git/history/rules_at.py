@@ -12,15 +12,16 @@ from reflect_git.errors import ReflectError
 from reflect_git.records.history import History, session_hash
 from reflect_git.records.ids import utc
 from reflect_git.rules import project_files, snapshot
+from reflect_git.store import target_versions
 from reflect_git.targets import target_files
 from reflect_git.targets.target_files import Target
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Learning, Project
     from reflect_git.rules.project_files import Place
-    from reflect_git.rules.snapshot import Version
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
+    from reflect_git.store.target_versions import Version
 
 GLOBAL, PROJECT, ALL = "global", "project", "all"
 ADDED, REWORDED, MOVED, REVERTED = "added", "reworded", "moved", "taken back"
@@ -100,7 +101,7 @@ def history_at(scan: Scan, moment: str) -> History:
 def find_version(store: Store, scan: Scan, place: Place, choice: RuleFilter, name: str) -> tuple[Target, Version]:
     """Return the version `v7` of a file: the named one, else the project's, else the global one."""
     for target in _list_targets(scan, place, choice):
-        listed = snapshot.list_versions(store, snapshot.get_snapshot_path(store, place, target))
+        listed = target_versions.list_versions(store, snapshot.get_snapshot_path(store, place, target))
         if listed:
             return target, snapshot.find_version(listed, name)
     raise ReflectError(

@@ -10,6 +10,7 @@ from reflect_git.records.history import LOG_FORMAT
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import snapshot
 from reflect_git.rules.write_change import build_diff
+from reflect_git.store.target_versions import GLOBAL_PREFIX
 from reflect_git.targets.plan import Plan
 
 if TYPE_CHECKING:
@@ -17,12 +18,10 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Decision
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
-    from reflect_git.rules.snapshot import Version
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
+    from reflect_git.store.target_versions import Version
     from reflect_git.targets.target_files import Target
-
-_GLOBAL_PREFIX = "global/"  # of global files in the figures of a session
 
 
 class Usage(NamedTuple):
@@ -94,7 +93,8 @@ def load_file_versions(
         entries = snapshot.parse_entries(target.kind, body)
         subject, decisions = subjects.get(version.commit, (version.subject, ()))
         same_as = first.setdefault(body, version.number)
-        uses = [one for one in usage.get(version.number, ()) if not entries or one[0] & entries.keys()]
+        # Another machine counts its versions on its own: its sessions are ours if they had all rules of the version.
+        uses = [one for one in usage.get(version.number, ()) if one[0] >= entries.keys()]
         found.append(
             FileVersion(
                 version, ordered[at - 1].number if at else None, same_as if same_as != version.number else None,
@@ -126,7 +126,7 @@ def _count_usage(scan: Scan, place: Place, target: Target, scores: Mapping[str, 
 
     A session that was resumed has a record for each part, and each part may have loaded another version.
     """
-    name = f"{_GLOBAL_PREFIX}{target.path}" if target.is_global else target.path
+    name = f"{GLOBAL_PREFIX}{target.path}" if target.is_global else target.path
     found: dict[int, list[_Part]] = {}
     for one in scan.other_records.values():
         if not one["id"].startswith("EXP-") or not one["attended"]:

@@ -121,6 +121,12 @@ class History:
             if identity not in gone and learning["decision"] not in self.void_decisions
         ]
 
+    def list_skills(self) -> set[str]:
+        """Return the names of the skills that reflect-git deployed, also of retired ones."""
+        return {
+            str(one["meta"]["name"]) for one in self.decisions if one["kind"] == "skill" and one["meta"].get("name")
+        }
+
     def get_decisions_against(self, record_id: str) -> list[Decision]:
         """List the decisions that keep a learning out of force; empty if it is in force."""
         approval = self.learnings[record_id]["decision"]

@@ -16,7 +16,7 @@ from reflect_git.rules.approve import matches_text, target_of
 from reflect_git.rules.revert import RevertPlan, Selection, is_switch, without_decisions
 from reflect_git.rules.snapshot import parse_entries, read_entries_at
 from reflect_git.rules.write_change import Step, WriteResult
-from reflect_git.store import api
+from reflect_git.store import api, target_versions
 from reflect_git.store.main import backups, user_git
 from reflect_git.store.repository import MAIN, PURGES_FOLDER, get_record_id
 from reflect_git.targets import target_files
@@ -166,13 +166,13 @@ def select_after_version(ctx: Context, to: str, name: str) -> Selection:
     return Selection(tuple(decisions), title=f"{target.path} to v{at.number}")
 
 
-def find_versions(ctx: Context, to: str) -> tuple[Target, list[snapshot.Version]]:
+def find_versions(ctx: Context, to: str) -> tuple[Target, list[target_versions.Version]]:
     """Return the target and its versions; by default the project's file if it has any, else the global one."""
     around = project_files.load_surroundings(ctx.place)
     names = [to] if to else [*(["project"] if ctx.place.root else []), "global"]
     for name in names:
         target = target_files.resolve_target(name, around, "")
-        listed = snapshot.list_versions(ctx.store, snapshot.get_snapshot_path(ctx.store, ctx.place, target))
+        listed = target_versions.list_versions(ctx.store, snapshot.get_snapshot_path(ctx.store, ctx.place, target))
         if listed:
             return target, listed
     raise ReflectError(

@@ -18,7 +18,7 @@ from reflect_git.records.ids import fingerprint, utc_precise
 from reflect_git.records.schema import SETTING_KINDS
 from reflect_git.rules import dismiss, file_changes, snapshot, write_change
 from reflect_git.rules.write_change import Step, WriteResult, build_diff, build_message, commit_change
-from reflect_git.store import api
+from reflect_git.store import api, target_versions
 from reflect_git.store.main import backups
 from reflect_git.store.repository import MAIN, get_record_path
 from reflect_git.targets.plan import Plan
@@ -490,7 +490,7 @@ def _find_bytes_before(
     store, place = ctx.store, ctx.place
     names = read_trailers(store, commit).get("Backup", [])
     kept = dict(backups.read_contents(store, names[0])) if names else {}
-    mirrors = store.git.diff_blobs(f"{commit}^", commit, f"{snapshot.FOLDER}/{store.machine}")[0] if kept else {}
+    mirrors = store.git.diff_blobs(f"{commit}^", commit, f"{target_versions.FOLDER}/{store.machine}")[0] if kept else {}
     found = {}
     for made in taken:
         target = _target_of(made)
@@ -499,7 +499,7 @@ def _find_bytes_before(
             continue
         path = place.path_of(target)
         now = instruction_files.read(path)
-        left = snapshot.parse_header(next(store.git.blobs([blob]))).get("sha256")
+        left = target_versions.parse_header(next(store.git.blobs([blob]))).get("sha256")
         if path in kept and left == (None if now is None else fingerprint(now)):
             found[target.is_global, target.path] = now, kept[path]
     return found

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
-from reflect_git.records.ids import digest, utc
 from reflect_git.rules.dismiss import find_declines, is_decline, is_rule_change
 from reflect_git.store.repository import MAIN
+from reflect_git.store.target_versions import FOLDER, GLOBAL_FOLDER, get_folder_suffix, parse_header
 from reflect_git.targets import improvements, rules_file, target_page
 from reflect_git.targets.plan import Plan
 from reflect_git.targets.target_files import FORM_BY_KIND, Target
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Decision, Project
     from reflect_git.rules.project_files import Place
     from reflect_git.store.repository import Store
+    from reflect_git.store.target_versions import Version
 
-FOLDER, GLOBAL_FOLDER = "targets", "global"
-_MAX_VERSION = 10**9  # maximum version
 _MAX_FOLDERS = 32
 
 
@@ -45,38 +43,16 @@ def _get_folder_name(plan: Plan, project: Project | None) -> str:
     return f"{name or 'project'}-{get_folder_suffix(project['key'])}"
 
 
-def get_folder_suffix(key: str) -> str:
-    """Return the suffix of a project's snapshot folder; it does not depend on the project's name."""
-    return digest("project", key)[:8]
-
-
 def read(store: Store, path: str) -> bytes:
     """Return a snapshot from main, or b"" if it does not exist; another branch may be checked out."""
     blob = store.git.tree(MAIN, path).get(path)
     return next(store.git.blobs([blob]), b"") if blob else b""
 
 
-def parse_version(data: bytes) -> int:
-    """Return the version number of a snapshot, or 0 if it is not one."""
-    return _parse_number(data, "version", _MAX_VERSION)
-
-
 def _parse_number(data: bytes, name: str, most: int) -> int:
     """Return a number from the header, or 0 if it is invalid: a person or a remote may change a snapshot."""
     number = parse_header(data).get(name)
     return number if type(number) is int and 0 < number < most else 0
-
-
-def parse_header(data: bytes) -> dict[str, Any]:
-    """Parse the header: version, sha256 of the file, learning, change, and the number of folders we created."""
-    found: dict[str, Any] = {}
-    for line in data.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n"):
-        name, _, value = line.partition(": ")
-        try:
-            found[name] = json.loads(value)
-        except (ValueError, RecursionError):
-            return {}
-    return found
 
 
 def format_snapshot(plan: Plan, version: int, folders: int = 0) -> bytes:
@@ -168,43 +144,9 @@ def _map_last_decisions(history: History) -> dict[str, Decision]:
     }
 
 
-_COMMIT_PREFIX = "\x01"
-
-
-@dataclass(frozen=True)
-class Version:
-    """One commit that changed a target on this machine: `time` in UTC, `blob` is the snapshot it left."""
-
-    number: int
-    commit: str
-    time: str
-    subject: str
-    blob: str
-
-
 def get_snapshot_path(store: Store, place: Place, target: Target) -> str:
     """Return the path of a target's snapshot."""
     return path_of(store, Plan(target, None, None, "", ""), place.project)
-
-
-def list_versions(store: Store, path: str) -> list[Version]:
-    """List the versions of a snapshot, newest first, with two git processes in total."""
-    asked = ("log", "--raw", "--no-abbrev", "--no-renames", f"--format={_COMMIT_PREFIX}%H %ct %s", MAIN, "--")
-    listed = store.git.run(*asked, f":(top,literal){path}").out.decode("utf-8", "replace").split("\n")
-    found, head = [], ""
-    for line in listed:
-        if line.startswith(_COMMIT_PREFIX):
-            head = line[1:]
-        elif line.startswith(":") and line.split()[4] != "D":
-            commit, _, rest = head.partition(" ")
-            seconds, _, subject = rest.partition(" ")
-            found.append((commit, int(seconds), subject, line.split()[3]))
-    numbers = map(parse_version, store.git.blobs([blob for *_, blob in found]))
-    return [
-        Version(number, commit, utc(seconds), subject, blob)
-        for number, (commit, seconds, subject, blob) in zip(numbers, found, strict=True)
-        if number
-    ]
 
 
 def find_version(listed: Sequence[Version], name: str) -> Version:

@@ -15,7 +15,7 @@ from reflect_git.platform import files, instruction_files
 from reflect_git.records import yaml_form
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import snapshot
-from reflect_git.store import api
+from reflect_git.store import api, target_versions
 from reflect_git.store.purge.purge_marks import PurgeMarks
 from reflect_git.store.repository import get_record_path
 from reflect_git.targets.plan import Plan, format_diff
@@ -98,7 +98,7 @@ def commit_change(
         folders = snapshot.count_created_folders(known, step.plan, path)
         if not gone.is_purged_snapshot(where):
             new[where] = gone.remove_entries(
-                snapshot.format_snapshot(step.plan, snapshot.parse_version(known) + 1, folders)
+                snapshot.format_snapshot(step.plan, target_versions.parse_version(known) + 1, folders)
             )
         if step.plan.before != step.plan.after:
             instruction_files.require_writable(path)

@@ -32,7 +32,7 @@ def test_a_denied_call_gets_the_rule_and_what_to_use_instead(store_home: Path, s
     assert line.pop("time").endswith("Z")
     assert line == {
         "learning": RULE, "mode": "deny", "tool": "Bash", "matched": "npm i zod", "outcome": "denied",
-        "call": "toolu_17",
+        "call": "toolu_17", "prompt": "b3eb",
     }  # fmt: skip
 
 

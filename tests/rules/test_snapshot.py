@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reflect_git.rules import snapshot
+from reflect_git.store import target_versions
 from reflect_git.store.main import main_branch
 from reflect_git.store.repository import Store
 from tests.rules.reverts import approve, revert
@@ -16,7 +17,7 @@ ODD = ["[]", "{}", "null", '"7"', "true", "-1", "1.5", "1e400", "9" * 40, "1" + 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: text[:12])
 def test_a_version_that_is_none_is_as_if_there_were_no_mirror(text: str) -> None:
-    assert snapshot.parse_version(f"version: {text}\n\n".encode()) == 0
+    assert target_versions.parse_version(f"version: {text}\n\n".encode()) == 0
 
 
 @pytest.mark.parametrize("text", ["[]", "100000000000"])

@@ -8,6 +8,7 @@ import pytest
 
 from reflect_git.errors import ReflectError
 from reflect_git.rules import restore, revert, snapshot
+from reflect_git.store import target_versions
 from reflect_git.store.repository import Store
 from reflect_git.targets.target_files import Target
 from tests.faults import git
@@ -26,8 +27,8 @@ from tests.rules.reverts import (
 CLAUDE = Target("project", "CLAUDE.md")
 
 
-def listed(store: Store, target: Target = CLAUDE) -> list[snapshot.Version]:
-    return snapshot.list_versions(store, snapshot.get_snapshot_path(store, open_queue(store).place, target))
+def listed(store: Store, target: Target = CLAUDE) -> list[target_versions.Version]:
+    return target_versions.list_versions(store, snapshot.get_snapshot_path(store, open_queue(store).place, target))
 
 
 def back_to(store: Store, name: str, to: str = "") -> revert.RevertPlan:

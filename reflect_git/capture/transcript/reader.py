@@ -53,12 +53,13 @@ class TranscriptReader:
 
     `finished` is False while there is more to read, for example after `limit` or `deadline` (by time.monotonic). Both
     are checked between lines only, so that `consumed` is never within one. `ended` means that the session is over:
-    queued words that were never delivered count too.
+    queued words that were never delivered count too. `answers` asks for turns of the kind `answer`, without a number.
     """
 
     def __init__(
         self, path: str, start: int = 0, limit: Optional[int] = None, *,
         projects: str = "", deadline: Optional[float] = None, ended: bool = False, index: int = 0,
+        answers: bool = False,
     ) -> None:  # fmt: skip
         self.consumed = self._start = start
         self.finished = False
@@ -67,6 +68,7 @@ class TranscriptReader:
         self._limit = limit
         self._deadline = deadline
         self._ended = ended
+        self._answers = answers
         self._start_index = self._index = index
         self._origin = Origin(os.path.basename(path).startswith("agent-"), path)
         self._queue = PromptQueue()
@@ -123,6 +125,8 @@ class TranscriptReader:
 
     def _number_turn(self, turn: Turn) -> Turn:
         turn.index = self._index
+        if turn.kind == "answer":
+            return turn
         self._index += 1
         if turn.kind in ("user", "assistant") and not turn.sidechain and turn.offset == self._origin.offset:
             self._recent.append((turn.offset, turn.index))
@@ -228,6 +232,10 @@ class TranscriptReader:
         if not self._origin.sidechain:
             for held in self._queue.pop_undelivered() if self._queue.texts else ():
                 yield self._build_queued_turn(held)
+        if self._answers:
+            turn = Turn("answer", "", self._origin, as_text(entry.get("attributionSkill")))
+            turn.tool, turn.details = as_text(message.get("id")), as_dict(message.get("usage"))
+            yield turn
         text = "\n".join(get_texts(message.get("content"))).strip()
         if text:
             turn = Turn("assistant", text, self._origin)

@@ -50,6 +50,8 @@ class Turn:
     user          typed words: `prompt`, `queued`, `feedback` (when refusing a tool) or `command-args`, where `tool` is
                   the command, such as `/compact`
     assistant     a text of the model
+    answer        an entry of the model, if asked for: `tool` is the id of the whole answer, `details` its tokens, `via`
+                  the skill that it is from
     tool          a call with its result; `tool` is empty if the call is before the start of reading
     interrupt     the user stopped the model
     compaction    `manual`, `auto` or empty

@@ -58,9 +58,10 @@ def transcripts(cli: CliContext, path: str | None, since: str | None, dry_run: b
         raise ReflectError(f"no transcripts in '{path or root}'{when}", hint, "no-transcript")
     done = _ImportCounts()
     store = cli.find_store() if dry_run else cli.open_store()
+    recorded = _list_recorded(cli, store) if store and not dry_run else frozenset()
     for transcript in _with_progress(found):
         try:
-            _mine_transcript(cli, store, os.path.abspath(transcript), done, dry_run)
+            _mine_transcript(cli, store, os.path.abspath(transcript), done, dry_run, recorded)
         except (ReflectError, OSError) as error:  # warn about an unreadable one and continue
             cli.print_note(click.style(printable(f"warning: {error}"), fg="yellow"))
     if cli.json:
@@ -139,12 +140,20 @@ class _ImportCounts:
     left_out: int = 0
 
 
-def _mine_transcript(cli: CliContext, store: Store | None, path: str, done: _ImportCounts, dry_run: bool) -> None:
+def _list_recorded(cli: CliContext, store: Store) -> frozenset[str]:
+    """Return the hashes of the sessions whose figures are stored."""
+    records = cli.scan(store).other_records.values()
+    return frozenset(one["session"] for one in records if one["id"].startswith("EXP-"))
+
+
+def _mine_transcript(
+    cli: CliContext, store: Store | None, path: str, done: _ImportCounts, dry_run: bool, recorded: frozenset[str]
+) -> None:  # fmt: skip
     if dry_run:
         found, left_out = sessions.count_past_signals(store, cli.env, path)
     else:
         assert store is not None
-        found, left_out = sessions.mine_past_transcript(store, cli.env, path, time.time())
+        found, left_out = sessions.mine_past_transcript(store, cli.env, path, time.time(), recorded)
     done.signals += found
     done.left_out += left_out
     done.new += found > 0

@@ -25,9 +25,10 @@ from reflect_git.rules.drift.change_author import (
     explains_finding,
     find_edit_calls,
 )
-from reflect_git.rules.snapshot import FOLDER, GLOBAL_FOLDER, find_pending_decisions, get_folder_suffix, parse_entries
+from reflect_git.rules.snapshot import find_pending_decisions, parse_entries
 from reflect_git.store.purge.purge_marks import PurgeMarks
 from reflect_git.store.repository import MAIN
+from reflect_git.store.target_versions import FOLDER, GLOBAL_FOLDER, get_folder_suffix
 from reflect_git.targets import plan, target_files
 from reflect_git.targets.plan import Finding
 from reflect_git.targets.safe_text import is_same_text

@@ -6,7 +6,6 @@ it is reverted, which restores the guard before it. A guard from another machine
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.errors import EXIT_DECISION, EXIT_USAGE, ReflectError
 from reflect_git.guards.form import describe_matcher, find_problem
 from reflect_git.guards.table import Guard
-from reflect_git.platform import files
 from reflect_git.records.ids import utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import GUARD_KINDS, GUARD_MODES
 from reflect_git.redact import redact
 from reflect_git.rules.dismiss import find_declines
 from reflect_git.store import api
+from reflect_git.store.local import firings
 from reflect_git.targets.target_files import Target, get_agent_name
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ STOP_MODES = ("watch", "deny")  # of a guard for the end of a turn
 NOT_GUARDABLE = "this rule cannot become a guard: it names no command, file or content"
 _NOT_GUARDABLE_HINT = "describe the calls: --match 'npm', --path 'src/gen/**' or --content REGEX"
 _MAX_INSTEAD_LENGTH = 300
-_FIRINGS_FOLDER = "firings"
-_MAX_FIRINGS_BYTES = 1 << 22
 
 
 class GuardState(NamedTuple):
@@ -294,30 +291,13 @@ class Firings(NamedTuple):
 def load_firings(store: Store) -> dict[str, Firings]:
     """Map each rule to its firings in this machine's log, which is kept as long as signals."""
     found: dict[str, Firings] = {}
-    for name in files.list_names(store.private_path(_FIRINGS_FOLDER)):
-        for row in _read_rows(store.private_path(_FIRINGS_FOLDER, name)):
-            rule, moment = str(row.get("learning", "")), str(row.get("time", ""))
+    for row in firings.iter_rows(store):
+        if row.get("outcome") != firings.IGNORED:
+            rule, moment = row["learning"], str(row.get("time", ""))
             known = found.get(rule, Firings())
-            is_denied = row.get("outcome") == "denied"
+            is_denied = row.get("outcome") == firings.DENIED
             found[rule] = Firings(known.fired + 1, known.denied + is_denied, max(known.last, moment))
     return found
-
-
-def _read_rows(path: str) -> list[dict[str, Any]]:
-    """Return the lines of a log that can be read; another process may be writing the last one."""
-    try:
-        data = files.read_regular(path, _MAX_FIRINGS_BYTES)
-    except OSError:
-        return []
-    rows = []
-    for line in data.splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict):
-            rows.append(row)
-    return rows
 
 
 def describe_rule_parts(store: Store, scan: Scan, rules: Iterable[str]) -> dict[str, dict[str, Any]]:

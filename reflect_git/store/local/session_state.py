@@ -33,16 +33,21 @@ class Cursor:
     """The state of one transcript. `offset` and `index` are twenty turns back, `consumed` is where reading ended.
 
     `counted` is the number of the first turn that is not in `figures` yet. `said` are the ids of what the user typed.
+    `fired` is how much of the log of guards is in stored figures, `former` what the last stored part had loaded.
     """
 
-    __slots__ = ("begun", "consumed", "counted", "figures", "folder", "index", "offset", "pid", "said", "transcript")
+    __slots__ = (
+        "begun", "consumed", "counted", "figures", "fired", "folder", "former", "index", "offset", "pid", "said",
+        "transcript",
+    )  # fmt: skip
 
     def __init__(self, transcript: str) -> None:
         self.transcript = transcript
         self.offset = self.index = self.consumed = self.counted = 0
-        self.pid = self.begun = 0
+        self.pid = self.begun = self.fired = 0
         self.folder = ""
         self.figures: dict[str, Any] = {}
+        self.former: dict[str, Any] = {}
         self.said: list[str] = []
 
     def restore(self, fields: dict[str, Any]) -> None:
