@@ -211,7 +211,7 @@ def _wait_until_closed(path: str) -> None:
     deadline = time.monotonic() + _WAIT_SECONDS
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        while system.current.is_open_elsewhere(descriptor) and time.monotonic() < deadline:
+        while system.current.is_open_elsewhere(path, descriptor) and time.monotonic() < deadline:
             time.sleep(0.001)
     finally:
         os.close(descriptor)

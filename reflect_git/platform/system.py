@@ -90,8 +90,8 @@ class System:
         """Exchange two names in one step; return False if the system or file system cannot do it."""
         return False
 
-    def is_open_elsewhere(self, descriptor: int) -> bool:
-        """Return whether another process has this file open; False if the system does not tell."""
+    def is_open_elsewhere(self, path: str, descriptor: int) -> bool:
+        """Return whether another process has this file open, besides our descriptor; False if unknown."""
         return False
 
     def find_program_behind(self, program: str) -> str:
@@ -178,7 +178,7 @@ class Linux(System):
         except AttributeError:  # an old C library
             return False
 
-    def is_open_elsewhere(self, descriptor: int) -> bool:
+    def is_open_elsewhere(self, path: str, descriptor: int) -> bool:
         try:
             fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
         except BlockingIOError:
@@ -206,6 +206,8 @@ class MacOS(System):
     _MACHINE_ID_SECONDS = 24 * 3600
     _FOLDER_FACTS = 9  # PROC_PIDVNODEPATHINFO: two records of 152 bytes about a folder and 1,024 for its path
     _FOLDER_FACTS_SIZE, _FOLDER_PATH_AT = 2352, 152
+    _ALL_PROCESSES = 1  # PROC_ALL_PIDS
+    _OPENERS_SIZE = 4096
     # Where /usr/bin/git leads: the developer tools that were chosen, and the two usual places.
     _DEVELOPER_FOLDERS = (
         "/var/db/xcode_select_link",
@@ -332,6 +334,15 @@ class MacOS(System):
             return _is_swapped(library.renamex_np(os.fsencode(one), os.fsencode(other), _RENAME_SWAP), other)
         except AttributeError:  # before macOS 10.12
             return False
+
+    def is_open_elsewhere(self, path: str, descriptor: int) -> bool:
+        import ctypes
+
+        library, buffer = self._open_libproc(self._OPENERS_SIZE)
+        asked = self._ALL_PROCESSES, 0, os.fsencode(path), 0, buffer, self._OPENERS_SIZE
+        size = library.proc_listpidspath(*asked) if library is not None else 0
+        numbers = ctypes.cast(buffer, ctypes.POINTER(ctypes.c_int))[: max(0, size) // 4]
+        return any(number not in (0, os.getpid()) for number in numbers)
 
     def find_program_behind(self, program: str) -> str:
         """Follow /usr/bin/git and the like to the developer tools: without them it would open a dialogue.

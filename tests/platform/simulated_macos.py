@@ -73,6 +73,9 @@ class SimulatedMacOS(MacOS):
     def swap_names(self, one: str, other: str) -> bool:
         return Linux().swap_names(one, other)
 
+    def is_open_elsewhere(self, path: str, descriptor: int) -> bool:
+        return Linux().is_open_elsewhere(path, descriptor)
+
     def run(self, commands: Sequence[Sequence[str]]) -> list[str]:
         return [self._answer(" ".join(command)) for command in commands]
 

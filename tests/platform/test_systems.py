@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import os
 import re
+import struct
 import sys
 import time
 from collections.abc import Mapping
@@ -273,6 +274,13 @@ class _Library:
         self.calls.append(words)
         return self.code
 
+    def proc_listpidspath(
+        self, kind: int, _: int, path: bytes, flags: int, buffer: ctypes.Array[ctypes.c_char], size: int
+    ) -> int:
+        numbers = {b"/a": [os.getpid(), 0], b"/b": [os.getpid(), 7], b"/c": []}[path] if (kind, flags) == (1, 0) else []
+        ctypes.memmove(buffer, struct.pack(f"{len(numbers)}i", *numbers), 4 * len(numbers))
+        return 4 * len(numbers) if numbers and size == 4096 else -1
+
     def proc_pidpath(self, process: int, buffer: ctypes.Array[ctypes.c_char], size: int) -> int:
         ctypes.memmove(buffer, NATIVE.encode(), len(NATIVE))
         return len(NATIVE) if process == 7 and size == 4096 else 0
@@ -292,6 +300,7 @@ def test_libproc_tells_the_executable_and_the_folder(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: _Library())
     assert (macos.get_program(7), macos.get_folder(7)) == (NATIVE, "/Users/pavel/é")
     assert (macos.get_program(8), macos.get_folder(8)) == ("", "")
+    assert [macos.is_open_elsewhere(path, 0) for path in ("/a", "/b", "/c")] == [False, True, False]
 
 
 @pytest.mark.parametrize(("number", "expected"), [(0, True), (45, OSError), (22, False), (95, False), (13, OSError)])
