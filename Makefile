@@ -45,10 +45,16 @@ test-fast: $(STAMP) ## tests only, last failures first, stop at the first failur
 
 check: lint types layers compat deps dead ## the checks of `test` that run no product code
 
-lint: $(STAMP) ## ruff (rules and format), and the wording of names, docstrings and messages
+lint: $(STAMP) ## ruff, the wording of names, docstrings and messages, shellcheck, and the form of the workflows
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(PY) docs/wording.py --quiet
+	@$(BIN)/shellcheck -x -P SCRIPTDIR -s sh -e $(SHELL_EXCEPTIONS) hooks/launch.sh bin/reflect-git
+	@$(BIN)/shellcheck -s bash templates/completion/bash $(wildcard .ci/run)
+	@test ! -d .github || $(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
+
+# `test -O` and `-ef`, and shopt in bash alone, are in every shell of tests/shells.py; variables change in subshells on purpose.
+SHELL_EXCEPTIONS = SC2030,SC2031,SC3013,SC3044,SC3067
 
 format: $(STAMP) ## ruff: fix and format
 	@$(BIN)/ruff check --fix $(SOURCES)

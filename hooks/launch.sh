@@ -10,7 +10,7 @@ case $data in /*) ;; *) data=/dev/null ;; esac # a relative place would be the p
 [ -f "$python" ] && [ -x "$python" ] || . "$here/python.sh"
 if [ -z "$python" ]; then
 	said='reflect-git captures nothing: no python3 (3.9 or later) was found; install one and start a new session'
-	[ "$event" = SessionStart ] && printf '{"systemMessage":"%s"}\n' "$said"; exit 0
+	[ "$event" = SessionStart ] && echo "{\"systemMessage\":\"$said\"}"; exit 0
 fi
 set -- "$python" -I -S -X "pycache_prefix=$data/pycache" "$here/hook.py" "$event"
 case $event in

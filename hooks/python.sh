@@ -1,6 +1,6 @@
 # Sourced by launch.sh and bin/reflect-git: sets `python` to the interpreter of the first python3 in PATH that is not
 # older than $least, and keeps its name in $data. Nothing that $project could have put into PATH is run.
-python= given=$PATH safe=
+python='' given=$PATH safe=''
 PATH=/usr/bin:/bin
 project=$(cd -P "$project" && pwd -P)
 [ "$project" != "$(cd -P "${HOME:-/}" && pwd -P)" ] || project= # one's own home is nobody's trap

@@ -13,6 +13,7 @@ import pytest
 
 from reflect_git import __version__
 from tests.conftest import REPO
+from tests.shells import list_shells
 
 EVENTS = {
     "SessionStart": ["SessionStart", "compact"], "PostToolUse": ["PostToolUse"],
@@ -60,9 +61,10 @@ def test_a_start_of_each_kind_has_one_word_and_only_questions_are_listened_to() 
 
 
 @pytest.mark.parametrize("root", ["/nowhere", ""])
-def test_a_plugin_that_is_gone_disturbs_nobody(root: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shell", list_shells())
+def test_a_plugin_that_is_gone_disturbs_nobody(shell: list[str], root: str, tmp_path: Path) -> None:
     for _, group in _groups():
-        command = ["/bin/sh", "-c", group["hooks"][0]["command"]]
+        command = [*shell, "-c", group["hooks"][0]["command"]]
         env = {"PATH": os.environ["PATH"], "CLAUDE_PLUGIN_ROOT": root}
         done = subprocess.run(command, input=b"{}", env=env, cwd=tmp_path, capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -74,12 +76,9 @@ def test_nothing_but_the_program_goes_on_the_path_of_a_user() -> None:
 
 
 @pytest.mark.parametrize("path", [REPO / "bin" / "reflect-git", *sorted((REPO / "hooks").glob("*.sh"))], ids=str)
-@pytest.mark.parametrize("shell", ["dash", "bash"])
-def test_the_scripts_are_plain_sh(path: Path, shell: str) -> None:
-    try:
-        done = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip(f"there is no {shell} here")
+@pytest.mark.parametrize("shell", list_shells())
+def test_the_scripts_are_plain_sh(path: Path, shell: list[str]) -> None:
+    done = subprocess.run([*shell, "-n", str(path)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

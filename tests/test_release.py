@@ -25,7 +25,7 @@ from tests.conftest import REAL_HOME, REPO
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 NAME = f"reflect_git-{__version__}"
 # Parts of a checkout that are not for people who install or build from an archive.
-ONLY_HERE = (".ci/",)
+ONLY_HERE = (".ci/", ".github/")
 
 
 def _run(*command: str, **more: Any) -> str:

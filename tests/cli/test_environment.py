@@ -18,6 +18,7 @@ import pytest
 
 from reflect_git.cli import environment
 from tests.conftest import REPO
+from tests.shells import list_shells
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -141,6 +142,37 @@ def test_it_is_made_once_by_whoever_is_first_and_after_a_kill_again(plugin: Plug
     moved = plugin.root.rename(plugin.root.with_name("updated"))
     plugin.root = moved
     assert json.loads(plugin.run("status")[1])["root"] == str(moved)
+
+
+@pytest.mark.parametrize("shell", list_shells())
+@pytest.mark.parametrize("linked", [False, True])
+def test_every_shell_finds_what_is_installed_or_says_what_to_do(
+    plugin: Plugin, tmp_path: Path, shell: list[str], linked: bool
+) -> None:
+    """Through a link as well, which `readlink -f` follows."""
+    program = plugin.program
+    if linked:
+        program = tmp_path / "a link"
+        program.symlink_to(plugin.program)
+    folders = [_installed(tmp_path / "older", "7.8.8", "older"), _installed(tmp_path / "same one", VERSION)]
+    path = os.pathsep.join(["", ".", *map(str, folders), "/usr/bin:/bin"])
+
+    def run(*words: str, **more: str) -> tuple[int, str, str]:
+        command, env = [*shell, str(program), *words], {**plugin.env, **more}
+        done = subprocess.run(
+            command, env=env, cwd=plugin.home, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    assert run("status", "it's $1", "", PATH=path) == (4, "installed status it's $1 \n", "")
+    assert run("status", PATH=path, HOME="", CLAUDE_CONFIG_DIR="") == (
+        1, "", "error: HOME is not set\nhint: set it to your home folder\n",
+    )  # fmt: skip
+    code, out, err = run("list", "--for-skill", PATH="/usr/bin:/bin", CLAUDE_PROJECT_DIR="/")
+    assert (code, err) == (1, "") and out.startswith("error: reflect-git has no environment yet")
+    _pretend_made(plugin)
+    code, out, err = run("status", PATH=path)
+    assert "No module named 'widgetry'" in err, "the plugin's own program was started"
 
 
 def test_offline_it_says_what_to_run_and_leaves_nothing_half_made(plugin: Plugin, tmp_path: Path) -> None:

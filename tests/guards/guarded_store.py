@@ -48,10 +48,10 @@ def build_event(tool: str = "Bash", cwd: str = "/", session: str = "5e55", **giv
     return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def send(data: bytes, shell: str = "/bin/sh", command: Optional[list[str]] = None, **env: str) -> dict[str, Any]:
+def send(data: bytes, shell: Sequence[str] = (), command: Optional[list[str]] = None, **env: str) -> dict[str, Any]:
     """Send an event through the entry of the settings, or through the script under another shell."""
     words = command or entry.get_entry_command(os.environ)
-    words = words if shell == "/bin/sh" else [shell, table.get_script_path(f"{service.locate_store(os.environ)}/.git")]
+    words = words if not shell else [*shell, table.get_script_path(f"{service.locate_store(os.environ)}/.git")]
     done = subprocess.run(words, input=data, env={**os.environ, **env}, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     answer: dict[str, Any] = json.loads(done.stdout)["hookSpecificOutput"] if done.stdout else {}

@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -18,12 +19,13 @@ from reflect_git.guards.literals import find_texts
 from reflect_git.guards.match import Call, find_match
 from tests.guards.corpus import load_cases
 from tests.guards.guarded_store import NPM, RULE, build_event, make_guard, make_store, read_firings, send
+from tests.shells import list_installed_shells, list_shells, make_busybox_tools
 
-SHELLS = [path for path in ("/bin/sh", shutil.which("dash"), shutil.which("bash")) if path]
+SHELLS: list[list[str]] = [[], *list_installed_shells()]
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_a_denied_call_gets_the_rule_and_what_to_use_instead(store_home: Path, shell: str) -> None:
+@pytest.mark.parametrize("shell", list_shells())
+def test_a_denied_call_gets_the_rule_and_what_to_use_instead(store_home: Path, shell: list[str]) -> None:
     store = make_store([make_guard(number="PROJ-014")])
     answer = send(build_event(command="cd web && npm i zod"), shell)
     assert answer["permissionDecision"] == "deny"
@@ -34,6 +36,28 @@ def test_a_denied_call_gets_the_rule_and_what_to_use_instead(store_home: Path, s
         "learning": RULE, "mode": "deny", "tool": "Bash", "matched": "npm i zod", "outcome": "denied",
         "call": "toolu_17", "prompt": "b3eb",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("shell", list_shells())
+def test_the_grep_of_another_system_does(
+    store_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: list[str]
+) -> None:
+    monkeypatch.setattr(table, "_GREPS", (f"{make_busybox_tools(tmp_path / 'tools')}/grep",))
+    make_store([make_guard(), make_guard("No ÜBER.", matcher={"any": [{"content": "über", "look_in": "all"}]})])
+    script = Path(table.get_script_path(str(store_home / ".git"))).read_text(encoding="utf-8")
+    assert f"{tmp_path}/tools/grep" in script
+    assert send(build_event(command="cd web && npm i zod"), shell)["permissionDecision"] == "deny"
+    assert send(build_event(command="pnpm add zod"), shell) == {}
+
+
+def test_shellcheck_finds_nothing_in_the_script(store_home: Path) -> None:
+    make_store([make_guard()])
+    script = table.get_script_path(str(store_home / ".git"))
+    program = Path(sys.executable).with_name("shellcheck")
+    if not program.exists():
+        pytest.skip("shellcheck is not installed")
+    done = subprocess.run([program, script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_other_calls_run_without_a_word(store_home: Path) -> None:

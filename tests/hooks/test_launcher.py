@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPO
+from tests.shells import list_shells, make_busybox_tools
 
-SHELLS = [[path] for path in (shutil.which("dash"), shutil.which("bash")) if path]
-if BUSYBOX := shutil.which("busybox"):
-    SHELLS.append([BUSYBOX, "sh"])
 PYTHON_FOLDER = str(Path(sys.executable).parent)
 
 RECORDER = """\
@@ -63,7 +62,7 @@ class Launcher:
         return (self.data / "python").read_text(encoding="utf-8").strip()
 
 
-@pytest.fixture(params=SHELLS, ids=lambda shell: Path(shell[0]).name)
+@pytest.fixture(params=list_shells())
 def launcher(request: pytest.FixtureRequest, tmp_path: Path) -> Launcher:
     folder = tmp_path / 'it\'s a "plugin" $HOME' / "hooks"
     folder.mkdir(parents=True)
@@ -146,10 +145,20 @@ def test_a_kept_interpreter_that_no_longer_starts_is_dropped_at_the_next_session
 
 @pytest.mark.parametrize("event", ["PreCompact", "SessionStart", "SessionEnd"])
 def test_what_cannot_be_executed_at_all_ends_well(launcher: Launcher, tmp_path: Path, event: str) -> None:
+    """busybox and zsh end a script whose `exec` fails, without its trap: the entry of the hook covers that."""
     launcher.data.mkdir()
     (tmp_path / "python3").write_bytes(b"\x7fELF and nothing more")
     (tmp_path / "python3").chmod(0o755)
     (launcher.data / "python").write_text(f"{tmp_path / 'python3'}\n")
+    if event == "PreCompact":
+        (group,) = json.loads((REPO / "hooks" / "hooks.json").read_bytes())["hooks"][event]
+        command = group["hooks"][0]["command"].replace("/bin/sh", shlex.join(launcher.shell))
+        env = {"CLAUDE_PLUGIN_ROOT": str(launcher.folder.parent), "CLAUDE_PLUGIN_DATA": str(launcher.data)}
+        done = subprocess.run(
+            [*launcher.shell, "-c", command], input=b"{}", env=env, capture_output=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        return
     assert launcher.run(event) == ""
 
 
@@ -183,6 +192,22 @@ def test_the_stub_of_macos_is_asked_for_first(launcher: Launcher, tmp_path: Path
     _program(folder / "xcode-select", '[ "$1" = -p ] && echo /Library/Developer')
     assert launcher.run("SessionStart") == ""
     assert sprung.exists()
+
+
+def test_the_tools_of_another_system_do(launcher: Launcher, tmp_path: Path) -> None:
+    """As on macOS, whose tools have no option of GNU's. There is no other tool in PATH."""
+    tools = make_busybox_tools(tmp_path / "tools")
+    for name in ("launch.sh", "python.sh"):
+        script = launcher.folder / name
+        text = script.read_text(encoding="utf-8")
+        text = text.replace("PATH=/usr/bin:/bin\n", f"PATH={tools}\n").replace("/bin/rm ", f"{tools}/rm ")
+        script.write_text(text.replace("/usr/local/bin /opt/homebrew/bin /usr/bin /bin;", f"{tools};"))
+    for _ in range(2):
+        launcher.run("SessionStart", PATH=f"{PYTHON_FOLDER}:{tools}")
+    assert len(launcher.seen()) == 2 and os.access(launcher.kept(), os.X_OK)
+    (launcher.data / "python").write_text(f"{_program(tmp_path / 'python3', 'exit 127')}\n")
+    launcher.run("SessionStart", PATH=f"{PYTHON_FOLDER}:{tools}")
+    assert not (launcher.data / "python").exists(), "rm was found"
 
 
 @pytest.mark.parametrize("entry", [".", "", "bin", "./bin", "{project}", "{project}/bin", "{link}"])
