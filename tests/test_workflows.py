@@ -27,7 +27,7 @@ def _load(name: str) -> dict[str, Any]:
 def _check(schema: str, *files: Path) -> int:
     if not CHECKER.exists():
         pytest.skip("check-jsonschema is not installed")
-    command = [CHECKER, "-q", "--builtin-schema", schema, *files]
+    command = [str(CHECKER), "-q", "--builtin-schema", schema, *map(str, files)]
     return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode
 
 
@@ -36,6 +36,12 @@ def test_the_forms_of_issues_are_valid() -> None:
     assert len(forms) == 2
     assert _check("vendor.github-issue-forms", *forms) == 0
     assert _check("vendor.github-issue-config", FOLDER / "ISSUE_TEMPLATE" / "config.yml") == 0
+
+
+def test_the_badge_of_the_readme_is_of_a_workflow() -> None:
+    """On GitHub the page is two folders below the repository."""
+    linked = re.findall(r"\.\./\.\./actions/workflows/([\w.]+)", (REPO / "README.md").read_text(encoding="utf-8"))
+    assert linked and all((FOLDER / "workflows" / name).is_file() for name in linked)
 
 
 def test_a_broken_workflow_is_found(tmp_path: Path) -> None:
