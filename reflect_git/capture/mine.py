@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 UNATTENDED_KEY = "reflect.capture.unattended"
 _SUMMARY_BYTES = 4 << 20
+_NEWEST_BYTES = 12 << 20  # what the judge reads of a long session
 _LOCK_SECONDS = 2.0
 _BATCH_SIZE = 200
 
@@ -54,6 +55,12 @@ def load_typed_signals(store: Store, cursor: Cursor) -> list[Signal]:
             if data:
                 found.append(yaml_form.parse(data))
     return found
+
+
+def read_captured_turns(store: Store, env: Env, transcript: str) -> Iterator[Turn]:
+    """Yield the turns of the newest part of a transcript that happened while and where capture was on."""
+    start = max(0, get_size(transcript) - _NEWEST_BYTES)
+    yield from TranscriptMiner(store, env, session_state.load_cursor(store, transcript), "").read_captured(start)
 
 
 class TranscriptMiner:
@@ -125,6 +132,12 @@ class TranscriptMiner:
             session_state.save_cursor(self._store, self._cursor, ended=True)
         finally:
             lock.release()
+
+    def read_captured(self, start: int) -> Iterator[Turn]:
+        """Yield the turns from an offset on that happened while and where capture was on."""
+        for turn in self._open_reader(start, 0, ended=True):
+            if not self._is_capture_off(turn):
+                yield turn
 
     def _is_up_to_date(self) -> bool:
         """Return whether another process has read everything meanwhile; an ended session stays ended."""
@@ -324,7 +337,7 @@ class TranscriptMiner:
 
         decisions = [redact(signal["content"]) for signal in load_typed_signals(self._store, self._cursor)]
         start = max(0, get_size(self._cursor.transcript) - _SUMMARY_BYTES)
-        turns = [turn for turn in self._open_reader(start, 0, ended=True) if not self._is_capture_off(turn)]
+        turns = list(self.read_captured(start))
         last = next((turn for turn in reversed(turns) if turn.entry), None)
         if last is None or not figures.turns or self._is_ignored(last.cwd):
             return

@@ -47,6 +47,9 @@ COMMANDS = {
     "revert": ("History", "revert a rule or a decision"),
     "restore": ("History", "list backups, or restore one byte for byte"),
     "incidents": ("Failures", "list failures that share a cause; show or mute one"),
+    "evaluate": ("Judge", "have a judge score your sessions"),
+    "suggestions": ("Judge", "list what the judge suggested; take or dismiss it"),
+    "baton": ("Judge", "print a session in 200 words and its last messages"),
     "rootcause": ("Failures", "record why an incident happens, and propose a change"),
     "search": ("Memory", "search rules, signals, digests and incidents"),
     "audit": ("History", "check that every rule traces to an approval"),
@@ -83,6 +86,9 @@ COMMAND_MODULES = {
     "effect": "reports.effect",
     "trend": "reports.trend",
     "versions": "reports.versions",
+    "baton": "reports.baton",
+    "evaluate": "reports.evaluate",
+    "suggestions": "reports.suggestions",
     "incidents": "reports.incidents",
     "rootcause": "reports.rootcause",
     "search": "reports.search",
@@ -109,7 +115,7 @@ COMMAND_MODULES = {
 }
 # Groups whose commands `--help` explains; of the others it prints the names, so that it fits one screen.
 GROUPS = ("Daily", "History")
-NAMED_GROUPS = ("Effect", "Failures", "Memory", "Sync", "Set-up")
+NAMED_GROUPS = ("Effect", "Judge", "Failures", "Memory", "Sync", "Set-up")
 PLUMBING = "Plumbing"
 # Words of other programs for what is done here with one of these.
 _UNKNOWN_HINTS = {"redo": "run 'reflect-git undo' again to redo"}

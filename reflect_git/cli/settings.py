@@ -140,6 +140,38 @@ ALL_SETTINGS = (
     Setting("reflect.wording.model", "text", "haiku", "the model that words rules", guarded=ANY_VALUE),
     Setting("reflect.wording.timeout", "seconds", "60", "seconds that Claude may take to word rules"),
     Setting(
+        "reflect.judge",
+        "word",
+        "off",
+        "who scores sessions: nobody, Claude, or a program of yours",
+        words=("off", "claude", "command"),
+        guarded=("claude", "command"),
+        warning="'evaluate' then sends the redacted text of sessions to the judge",
+    ),
+    Setting("reflect.judge.command", "text", "", "the program that scores sessions", guarded=ANY_VALUE),
+    Setting("reflect.judge.model", "text", "haiku", "the model that scores sessions", guarded=ANY_VALUE),
+    Setting("reflect.judge.maxUsd", "dollars", "0.25", "dollars that one evaluation may cost", guarded=ANY_VALUE),
+    Setting("reflect.judge.rubric", "text", "", "a rubric of your own instead of ours", guarded=ANY_VALUE),
+    Setting("reflect.judge.timeout", "seconds", "120", "seconds that the judge may take for one session"),
+    Setting(
+        "reflect.evaluate",
+        "word",
+        "off",
+        "score sessions automatically, after every 20 messages",
+        words=("off", "auto"),
+        guarded=("auto",),
+        warning="the judge then scores sessions without asking",
+    ),
+    Setting("reflect.evaluate.every", "count", "20", "messages after which sessions are scored automatically"),
+    Setting(
+        "reflect.baton",
+        "word",
+        "off",
+        "give Claude the baton when a session resumes or was compacted",
+        words=("off", "resume"),
+        guarded=("resume",),
+    ),
+    Setting(
         "reflect.maxUsdPerDay", "dollars", "2.00", "dollars that calls to Claude may cost a day", guarded=ANY_VALUE
     ),
     Setting("reflect.cooldown", "duration", "30m", "how long no automatic change touches a changed file"),
@@ -210,6 +242,8 @@ def parse_value(setting: Setting, value: str) -> str:
         return "true" if value.lower() in _TRUE else "false"
     if kind == "days" and value.isascii() and value.isdigit() and 1 <= int(value) <= 3650:
         return str(int(value))
+    if kind == "count" and value.isascii() and value.isdigit() and 1 <= int(value) <= 1000:
+        return str(int(value))
     if kind == "seconds" and value.isascii() and value.isdigit() and 1 <= int(value) <= 86400:
         return str(int(value))
     if kind == "duration" and (value == "0" or 0 < (parse_duration(value) or 0) <= _MAX_DURATION):
@@ -255,6 +289,7 @@ def _format_expected(setting: Setting) -> str:
     return {
         "boolean": "true or false",
         "days": "a number of days from 1 to 3650",
+        "count": "a number from 1 to 1000",
         "seconds": "a number of seconds from 1 to 86400",
         "duration": "a duration such as 30m, 4h or 1d, of at most 30 days; or 0",
         "dollars": "an amount in dollars such as 2.00; 0 allows no calls",

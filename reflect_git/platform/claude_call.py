@@ -1,4 +1,4 @@
-"""Ask Claude one question in the client's print mode: prompt in, JSON document and cost out.
+"""Ask a model one question: Claude in the client's print mode, or any program that reads and writes JSON.
 
 `--safe-mode` keeps the user's hooks, CLAUDE.md and servers out of the call, but keeps the login. The client writes no
 transcript. With REFLECT_GIT_OFF our own hooks ignore the call, in case a later client runs them anyway.
@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reflect_git.errors import ReflectError
@@ -29,11 +29,10 @@ _POLL_SECONDS = 0.1
 _KILL_GRACE_SECONDS = 2.0
 # Without this the client retries a refused login or a broken server for more than 20 s.
 _CALL_VARIABLES = {"CLAUDE_CODE_MAX_RETRIES": "0", OFF_VARIABLE: "1"}
-_EDIT_HINT = "press e to word it yourself"
-_RETRY_HINT = "press c to try again, or e to word it yourself"
+_WRONG_FORM = "{who} did not answer in the form that was asked for"
 _ERROR_MESSAGES = {
-    "error_max_turns": "Claude did not answer in the form that was asked for",
-    "error_max_structured_output_retries": "Claude did not answer in the form that was asked for",
+    "error_max_turns": _WRONG_FORM,
+    "error_max_structured_output_retries": _WRONG_FORM,
     "error_max_budget_usd": "the answer would have cost more than one call may",
 }
 _LOGIN_ERRORS = ("not logged in", "/login", "invalid api key", "failed to authenticate", "oauth token")
@@ -48,6 +47,26 @@ class Usage(NamedTuple):
     usd: float = 0.0
 
 
+class Task(NamedTuple):
+    """The purpose of a call, as errors name it: who is asked, what failed, and what a person can do instead.
+
+    `timeout_key`: the setting that gives it more time.
+    """
+
+    who: str
+    failed: str
+    retry_hint: str
+    other_hint: str
+    timeout_key: str
+    code: str
+
+
+WORDING = Task(
+    "Claude", "Claude worded nothing", "press c to try again, or e to word it yourself", "press e to word it yourself",
+    "reflect.wording.timeout", "wording",
+)  # fmt: skip
+
+
 class Question(NamedTuple):
     """One call: prompt, expected JSON schema, model, and limits."""
 
@@ -58,10 +77,11 @@ class Question(NamedTuple):
     max_usd: float
     seconds: float
     folder: str  # working folder of the client; its path is part of the request
+    task: Task = WORDING
 
 
 class CallFailed(ReflectError):
-    """The client ran but gave no usable answer; the call may have cost something. `usage` is None if unknown."""
+    """The program ran but gave no usable answer; the call may have cost something. `usage` is None if unknown."""
 
     def __init__(self, message: str, hint: str, usage: Usage | None = None, code: str = "wording") -> None:
         super().__init__(message, hint, code)
@@ -84,11 +104,11 @@ def find_client(env: Mapping[str, str]) -> str:
     return found or next((path for path in usual if os.access(path, os.X_OK)), "")
 
 
-def require_client(env: Mapping[str, str]) -> str:
+def require_client(env: Mapping[str, str], task: Task = WORDING) -> str:
     """Return the path of the client; raise an error if it is not installed."""
     found = find_client(env)
     if not found:
-        hint = f"install Claude Code, or put it on PATH; {_EDIT_HINT}"
+        hint = f"install Claude Code, or put it on PATH; {task.other_hint}"
         raise ReflectError("the program 'claude' was not found", hint, "no-client")
     return found
 
@@ -97,22 +117,49 @@ def ask(
     program: str, question: Question, env: Mapping[str, str], on_tick: Callable[[float], None] | None = None
 ) -> tuple[Any, Usage]:
     """Return Claude's answer as a JSON document, and its cost. `on_tick` is called with the seconds passed."""
+    arguments = _build_arguments(program, question)
+    return _parse_output(*_run(arguments, question.prompt, question, env, on_tick), question.task)
+
+
+def ask_command(
+    arguments: Sequence[str], question: Question, env: Mapping[str, str],
+    on_tick: Callable[[float], None] | None = None,
+) -> Any:  # fmt: skip
+    """Return the JSON document that a program of the user prints; `question.prompt` is its input."""
+    code, out, err = _run(arguments, question.prompt, question, env, on_tick)
+    try:
+        answer = json.loads(out)
+    except (ValueError, RecursionError):
+        answer = None
+    if code or answer is None:
+        said = _get_first_line(err)
+        why = f"it ended with {code}" + (f": {said}" if said else "") if code else "its answer is no JSON"
+        raise CallFailed(f"{question.task.failed}: {why}", question.task.retry_hint, code=question.task.code)
+    return answer
+
+
+def _run(
+    arguments: Sequence[str], given_text: str, question: Question, env: Mapping[str, str],
+    on_tick: Callable[[float], None] | None,
+) -> tuple[int, bytes, str]:  # fmt: skip
+    """Run a program within the limits of the question; return its exit code, output and error text."""
+    program, task = arguments[0], question.task
     faults.point("spawn", program)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        given.write(question.prompt.encode("utf-8", "replace"))
+        given.write(given_text.encode("utf-8", "replace"))
         given.seek(0)
         try:
             process = subprocess.Popen(
-                _build_arguments(program, question), stdin=given, stdout=out, stderr=err, cwd=question.folder,
+                arguments, stdin=given, stdout=out, stderr=err, cwd=question.folder,
                 env=build_environment(env, question.seconds), start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            hint = f"run 'claude --version' in a terminal; {_EDIT_HINT}"
+            hint = f"run '{os.path.basename(program)} --version' in a terminal; {task.other_hint}"
             raise ReflectError(f"cannot run '{program}': {error.strerror}", hint, "no-client") from None
-        _wait_for_process(process, question.seconds, lambda: os.fstat(out.fileno()).st_size, on_tick)
+        _wait_for_process(process, question, lambda: os.fstat(out.fileno()).st_size, on_tick)
         out.seek(0)
         err.seek(0)
-        return _parse_output(process.returncode, out.read(MAX_OUTPUT), err.read(4096).decode("utf-8", "replace"))
+        return process.returncode, out.read(MAX_OUTPUT), err.read(4096).decode("utf-8", "replace")
 
 
 def build_environment(env: Mapping[str, str], seconds: float) -> dict[str, str]:
@@ -131,11 +178,11 @@ def _build_arguments(program: str, question: Question) -> list[str]:
 
 
 def _wait_for_process(
-    process: subprocess.Popen[bytes], seconds: float, written: Callable[[], int],
+    process: subprocess.Popen[bytes], question: Question, written: Callable[[], int],
     on_tick: Callable[[float], None] | None,
 ) -> None:  # fmt: skip
     """Wait for the process. Stop it at the time limit, at the output limit, and on Ctrl-C."""
-    begun = time.monotonic()
+    begun, task, seconds = time.monotonic(), question.task, question.seconds
     try:
         while True:
             try:
@@ -145,14 +192,15 @@ def _wait_for_process(
                 pass
             passed = time.monotonic() - begun
             if passed > seconds:
-                hint = f"give it more time: reflect-git config reflect.wording.timeout {int(seconds) * 2}; {_EDIT_HINT}"
-                raise CallFailed(f"Claude did not answer within {seconds:g} seconds", hint, code="timeout")
+                hint = f"give it more time: reflect-git config {task.timeout_key} {int(seconds) * 2}; {task.other_hint}"
+                raise CallFailed(f"{task.who} did not answer within {seconds:g} seconds", hint, code="timeout")
             if written() > MAX_OUTPUT:
-                raise CallFailed("Claude's answer was dropped: it is longer than 1 MB", _RETRY_HINT)
+                message = f"{task.who}'s answer was dropped: it is longer than 1 MB"
+                raise CallFailed(message, task.retry_hint, code=task.code)
             if on_tick is not None:
                 on_tick(passed)
     except KeyboardInterrupt:
-        raise CallFailed("stopped: Claude worded nothing", _RETRY_HINT, code="interrupted") from None
+        raise CallFailed(f"stopped: {task.failed}", task.retry_hint, code="interrupted") from None
     finally:
         _stop_process(process)
 
@@ -168,7 +216,7 @@ def _stop_process(process: subprocess.Popen[bytes]) -> None:
                 continue
 
 
-def _parse_output(code: int, out: bytes, err: str) -> tuple[Any, Usage]:
+def _parse_output(code: int, out: bytes, err: str, task: Task) -> tuple[Any, Usage]:
     try:
         reply = json.loads(out)
     except (ValueError, RecursionError):
@@ -176,26 +224,24 @@ def _parse_output(code: int, out: bytes, err: str) -> tuple[Any, Usage]:
     if not isinstance(reply, dict):
         said = _get_first_line(err)
         why = f"the client ended with {code}" + (f": {said}" if said else "") if code else "its answer is no JSON"
-        raise CallFailed(f"Claude worded nothing: {why}", f"update Claude Code with 'claude update'; {_EDIT_HINT}")
+        hint = f"update Claude Code with 'claude update'; {task.other_hint}"
+        raise CallFailed(f"{task.failed}: {why}", hint, code=task.code)
     usage = _parse_usage(reply)
     answer = reply.get("structured_output")
     if reply.get("is_error") or code or answer is None:
-        raise _build_error(reply, usage)
+        raise _build_error(reply, usage, task)
     return answer, usage
 
 
-def _build_error(reply: Mapping[str, Any], usage: Usage) -> CallFailed:
+def _build_error(reply: Mapping[str, Any], usage: Usage, task: Task) -> CallFailed:
     said = str(reply.get("result") or "")
     if reply.get("api_error_status") == 401 or any(mark in said.lower() for mark in _LOGIN_ERRORS):
-        hint = f"run 'claude' in a terminal and type /login; {_EDIT_HINT}"
+        hint = f"run 'claude' in a terminal and type /login; {task.other_hint}"
         return CallFailed("Claude Code is not logged in", hint, usage, "no-login")
-    if reply.get("subtype") in _ERROR_MESSAGES:
-        return CallFailed(_ERROR_MESSAGES[str(reply["subtype"])], _RETRY_HINT, usage)
-    if reply.get("is_error"):
-        return CallFailed(
-            f"Claude worded nothing: {_get_first_line(said) or 'the client does not say why'}", _RETRY_HINT, usage
-        )
-    return CallFailed(_ERROR_MESSAGES["error_max_turns"], _RETRY_HINT, usage)
+    message = _ERROR_MESSAGES.get(str(reply.get("subtype")), "" if reply.get("is_error") else _WRONG_FORM)
+    if not message:
+        message = f"{task.failed}: {_get_first_line(said) or 'the client does not say why'}"
+    return CallFailed(message.replace("{who}", task.who), task.retry_hint, usage, task.code)
 
 
 def _get_first_line(text: str) -> str:

@@ -183,12 +183,18 @@ def _build_items(ctx: Context, candidates: Sequence[Candidate]) -> list[PromptIt
 
 
 def _estimate_call_price(store: Store, question: Question, count: int) -> Price:
-    """Estimate the cost from the price table, corrected by earlier calls of the same model."""
-    read, written = estimate_tokens(question.system, question.prompt, count)
+    return estimate_price_of(store, TASK, question.model, *estimate_tokens(question.system, question.prompt, count))
+
+
+def estimate_price_of(store: Store, task: str, model: str, read: int, written: int) -> Price:
+    """Estimate the cost of reading and writing so many tokens.
+
+    It comes from the price table, corrected by earlier calls for the same task and model.
+    """
     rates = load_table("prices")["models"]
-    rate = next((rates[name] for name in rates if name in question.model), None) or rates["opus"]
+    rate = next((rates[name] for name in rates if name in model), None) or rates["opus"]
     tokens, usd = read + written, (read * rate["input"] + written * rate["output"]) / 1e6
-    past = [line for line in usage.read(store) if _has_price(line, question.model)][-_RECENT_CALLS:]
+    past = [line for line in usage.read(store) if _has_price(line, task, model)][-_RECENT_CALLS:]
     if not past:
         return Price(tokens, usd)
     ratio = sum(line["tokens"] / line["expected"] for line in past) / len(past)
@@ -197,9 +203,9 @@ def _estimate_call_price(store: Store, question: Question, count: int) -> Price:
     return Price(tokens, tokens * rate_seen)
 
 
-def _has_price(line: Mapping[str, Any], model: str) -> bool:
+def _has_price(line: Mapping[str, Any], task: str, model: str) -> bool:
     """Tell whether a usage line can be used to estimate the price."""
-    if line.get("state") != usage.DONE or line.get("task") != TASK or line.get("model") != model:
+    if line.get("state") != usage.DONE or line.get("task") != task or line.get("model") != model:
         return False
     return all(type(line.get(name)) in (int, float) and line[name] > 0 for name in ("tokens", "expected", "usd"))
 

@@ -171,7 +171,7 @@ class Wordings:
         from reflect_git.rules import model_wording
 
         store = self.screen.queue.store
-        progress = _Progress(f"Claude words {plural(len(cards), 'proposed rule')}")
+        progress = Progress(f"Claude words {plural(len(cards), 'proposed rule')}")
         try:
             done = model_wording.word_rules(self.screen.queue, cards, progress.update)
         finally:
@@ -185,7 +185,7 @@ class Wordings:
         )
 
 
-class _Progress:
+class Progress:
     """A line on stderr that appears after a second."""
 
     def __init__(self, text: str) -> None:

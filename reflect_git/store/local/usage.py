@@ -64,10 +64,13 @@ def get_cap(store: Store) -> float:
         return DEFAULT_CAP
 
 
-def reserve_cost(store: Store, task: str, model: str, usd: float, tokens: int) -> Line:
+def reserve_cost(
+    store: Store, task: str, model: str, usd: float, tokens: int, *, limit: float = MAX_CALL_USD,
+    other_hint: str = "press e to word it yourself, or ",
+) -> Line:  # fmt: skip
     """Reserve the cost of a call from the rest of the day; refuse if the call is likely to cost more.
 
-    `usd` and `tokens` are the expected cost of the call.
+    `usd` and `tokens` are the expected cost of the call, and `limit` is what it may cost at most.
     """
     with store.locked(_LOCK_SECONDS):
         cap, spent = get_cap(store), get_spent_today(store)
@@ -75,13 +78,13 @@ def reserve_cost(store: Store, task: str, model: str, usd: float, tokens: int) -
         if left < usd or left <= 0:
             raise ReflectError(
                 f"the daily cap of ${cap:.2f} is reached: ${spent:.2f} was used today",
-                f"press e to word it yourself, or raise the cap: reflect-git config {CAP_KEY} {max(1.0, cap * 2):.2f}",
+                f"{other_hint}raise the cap: reflect-git config {CAP_KEY} {max(1.0, cap * 2):.2f}",
                 "cap",
             )
         now = utc()
         line = {
             "id": random_id("USE", now), "at": now, "task": task, "model": model, "state": RESERVED,
-            "usd": round(min(MAX_CALL_USD, left), 6), "expected": tokens,
+            "usd": round(min(limit, left), 6), "expected": tokens,
         }  # fmt: skip
         _write_line(store, line)
     return line
