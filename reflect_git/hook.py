@@ -34,6 +34,7 @@ HOOK_SECONDS = 8  # the client would wait ten; a starved machine needs some of t
 DETACHED_SECONDS = 900
 # While the client waits; the rest of a long transcript is mined afterwards.
 MINING_SECONDS = 1.3
+BATON_BYTES = 1 << 20  # of the transcript that are read for open todos while the client waits
 
 
 def main() -> int:
@@ -197,8 +198,12 @@ def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> N
     from reflect_git.capture import sessions
 
     transcript = _get_transcript(event)
-    if event.get("source") == "compact":
+    is_compacted = event.get("source") == "compact"
+    if (is_compacted or event.get("source") == "resume") and store.get_setting("reflect.baton") == "resume":
+        _print_baton(store, event, transcript, env)
+    elif is_compacted:
         _print_compaction_note(store, event, transcript)
+    if is_compacted:
         return
     sessions.record_start(store, transcript, folder, env.get("CLAUDE_PID", ""))
     if env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
@@ -227,7 +232,37 @@ def _print_compaction_note(store: Store, event: Event, transcript: str) -> None:
 
     text = format_note(get_typed_sentences(sessions.load_session_signals(store, transcript)), os.urandom(8).hex())
     if text and _is_first_to_print(store, event):
-        _print_json({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
+        _print_context(text)
+
+
+def _print_context(text: str) -> None:
+    _print_json({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
+
+
+def _print_baton(store: Store, event: Event, transcript: str, env: Env) -> None:
+    """Give the model the user's words and the open todos of a continued session."""
+    if sys.version_info < (3, 10):
+        return
+    from reflect_git.capture import sessions
+    from reflect_git.capture.compaction_note import get_typed_sentences
+    from reflect_git.judge import baton, messages
+
+    said = get_typed_sentences(sessions.load_session_signals(store, transcript))
+    todos = messages.find_open_todos(store, env, transcript, BATON_BYTES)
+    text = baton.format_injected(said, todos, os.urandom(8).hex())
+    if text and _is_first_to_print(store, event):
+        _print_context(text)
+
+
+def _evaluate_if_due(store: Store, env: Env, folder: str) -> None:
+    """Have the judge score what is due, if a person switched that on at a terminal."""
+    if sys.version_info < (3, 10) or store.get_setting("reflect.evaluate") != "auto":
+        return
+    from reflect_git.judge import evaluate
+    from reflect_git.rules.context import load_context
+    from reflect_git.store.reading import reader
+
+    evaluate.evaluate_if_due(load_context(store, env, reader.scan(store), folder))
 
 
 def handle_session_end(store: Store, event: Event, folder: str, env: Env) -> None:
@@ -244,6 +279,7 @@ def handle_session_end(store: Store, event: Event, folder: str, env: Env) -> Non
     lower_priority(is_alone)  # a review may wait for what was mined, nobody for the rest
     sessions.run_background_work(store, env, folder)
     sessions.sync_after_session(store, env)
+    _evaluate_if_due(store, env, folder)
 
 
 def handle_prompt(store: Store, event: Event, folder: str, env: Env) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 UNATTENDED_KEY = "reflect.capture.unattended"
 _SUMMARY_BYTES = 4 << 20
-_NEWEST_BYTES = 12 << 20  # what the judge reads of a long session
+NEWEST_BYTES = 12 << 20  # what the judge reads of a long session
 _LOCK_SECONDS = 2.0
 _BATCH_SIZE = 200
 
@@ -57,9 +57,9 @@ def load_typed_signals(store: Store, cursor: Cursor) -> list[Signal]:
     return found
 
 
-def read_captured_turns(store: Store, env: Env, transcript: str) -> Iterator[Turn]:
+def read_captured_turns(store: Store, env: Env, transcript: str, size: int = NEWEST_BYTES) -> Iterator[Turn]:
     """Yield the turns of the newest part of a transcript that happened while and where capture was on."""
-    start = max(0, get_size(transcript) - _NEWEST_BYTES)
+    start = max(0, get_size(transcript) - size)
     yield from TranscriptMiner(store, env, session_state.load_cursor(store, transcript), "").read_captured(start)
 
 

@@ -118,13 +118,12 @@ def format_baton(baton: Baton) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-def format_injected(session: Session, fence: str) -> str:
-    """Return what Claude gets when a session resumes: the user's words and open todos, quoted; empty if none.
+def format_injected(said: Sequence[str], todos: Sequence[str], fence: str) -> str:
+    """Return what Claude gets when a session resumes: the user's words, newest first, and open todos; empty if none.
 
-    What tools printed is never part of it.
+    Both are quoted. What tools printed is never part of it.
     """
-    said = list(dict.fromkeys(text for _, text in reversed(session.instructions)))
-    lines = [*said, *(f"open: {todo}" for todo in session.todos)]
+    lines = [*(f"open: {todo}" for todo in todos), *said]
     lead = f"<{OWN_TAG}>\n{_INTRODUCTION.format(fence=fence)}\n{fence}\n"
     end = f"{fence}\n</{OWN_TAG}>"
     room, kept = _INJECTED_LIMIT - len(lead) - len(end), []

@@ -111,6 +111,14 @@ def load_session(store: Store, env: Mapping[str, str], path: str) -> Session | N
     return build_session(path, turns)
 
 
+def find_open_todos(store: Store, env: Mapping[str, str], path: str, size: int) -> list[str]:
+    """Return the open todos at the end of a session, from the last bytes of its transcript."""
+    ending = SessionSummary()
+    for turn in mine.read_captured_turns(store, env, path, size):
+        ending.add_turn(turn)
+    return [_to_line(todo) for todo in ending.todos]
+
+
 def build_session(path: str, turns: Sequence[Turn]) -> Session | None:
     """Build a session from its turns."""
     collected = _Collector()

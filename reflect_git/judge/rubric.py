@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
-from reflect_git.platform import files, yaml_loose
+from reflect_git.platform import files
+from reflect_git.records import yaml_form
 from reflect_git.records.ids import digest
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import CATEGORIES, CRITERIA, RECOMMENDATIONS
+from reflect_git.records.yaml_form import RecordError
 
 if TYPE_CHECKING:
     from reflect_git.judge.messages import Message
@@ -47,35 +49,33 @@ def load_rubric(store: Store | None) -> Rubric:
     own = store.get_setting(SETTING) if store else None
     path = os.path.expanduser(own) if own else paths.resource_path("templates", "rubric.yaml")
     try:
-        given = yaml_loose.parse_edited(files.read_regular(path, _MAX_RUBRIC_BYTES))
+        given = _parse_rubric(files.read_regular(path, _MAX_RUBRIC_BYTES))
     except OSError as error:
         hint = f"name another file, or take ours: reflect-git config --unset {SETTING}"
         raise ReflectError(f"cannot read the rubric '{path}': {error.strerror}", hint, "rubric") from None
-    text = "\n\n".join(_format_criterion(one, path) for one in _require_criteria(given, path))
+    lines = []
+    for name in CRITERIA:
+        anchors = [given.get(f"{name}_{number}") for number in range(LOWEST, HIGHEST + 1)]
+        if not given.get(name) or not all(anchors):
+            hint = "write it like templates/rubric.yaml: five criteria, each with five anchors"
+            raise ReflectError(f"the rubric '{path}' has not all of '{name}'", hint, "rubric")
+        lines += [
+            f"{name}: {given[name]}",
+            *(f"  {number} = {text}" for number, text in enumerate(anchors, LOWEST)),
+            "",
+        ]
+    text = "\n".join(lines).strip()
     return Rubric(text, digest("rubric", text)[:16])
 
 
-def _require_criteria(given: Any, path: str) -> list[dict[str, Any]]:
-    listed = given.get("criteria") if isinstance(given, dict) else None
-    found = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    if tuple(one.get("name") for one in found) != CRITERIA:
-        raise ReflectError(
-            f"the rubric '{path}' has not the five criteria", f"name them {', '.join(CRITERIA)}", "rubric"
-        )
-    return found
+def _parse_rubric(data: bytes) -> dict[str, Any]:
+    """Parse a rubric. Ours has the form of a record, which needs no YAML library in a hook."""
+    try:
+        return yaml_form.parse(data)
+    except RecordError:
+        from reflect_git.platform import yaml_loose  # only for a file that a person edited
 
-
-def _format_criterion(one: dict[str, Any], path: str) -> str:
-    anchors = one.get("anchors")
-    numbers = [str(number) for number in range(LOWEST, HIGHEST + 1)]
-    if not isinstance(anchors, dict) or sorted(map(str, anchors)) != numbers:
-        raise ReflectError(
-            f"'{one['name']}' in '{path}' has not the anchors 1 to 5", "see templates/rubric.yaml", "rubric"
-        )
-    texts = {str(number): str(text) for number, text in anchors.items()}
-    turned = " (inverted: 5 is the best)" if one.get("inverted") is True else ""
-    lines = [f"{one['name']}: {one.get('title', one['name'])}{turned}. {one.get('asks', '')}".rstrip()]
-    return "\n".join([*lines, *(f"  {number} = {texts[number]}" for number in numbers)])
+        return yaml_loose.parse_edited(data)
 
 
 @cache

@@ -90,10 +90,13 @@ def test_the_rubric_has_all_anchors_and_the_last_criterion_is_inverted() -> None
 
 def test_an_own_rubric_counts_and_has_to_be_calibrated(store: Store, tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
-    own.write_text((Path(paths.resource_path("templates", "rubric.yaml"))).read_text().replace("Tone", "Manner"))
+    own.write_text(
+        (Path(paths.resource_path("templates", "rubric.yaml"))).read_text().replace("Entirely wrong", "All wrong")
+        + "# edited\n"
+    )
     switch_on(store, None, **{"reflect.judge.rubric": str(own)})
     found = rubric.load_rubric(store)
-    assert "Manner" in found.text and found.sha != rubric.load_rubric(None).sha
+    assert "All wrong" in found.text and found.sha != rubric.load_rubric(None).sha
 
 
 def test_agreement_counts_the_pairs_in_which_more_corrections_go_with_a_lower_score() -> None:
