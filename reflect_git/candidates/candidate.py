@@ -5,16 +5,20 @@ All of it is plain data, so that a cached list can be shown at once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, overload
 
+from reflect_git.records.ids import day_number, local_day, parse_utc, plural
 from reflect_git.records.named_tuple import NamedTuple
 
 Entries = tuple[dict[str, Any], ...]
 LIST_NAMES = ("strong", "more", "weak", "held", "recurrences")
 NOTHING_MESSAGE = "Nothing to reflect on."
 _NEAR_FIELDS = ("similar", "conflicts_with")
+_CONFIDENCE = {1: "low", 2: "medium", 3: "high", 4: "approved"}
+_WEEK_DAYS = 7
 
 
 class NearLookup:
@@ -174,3 +178,33 @@ class GatherResult(NamedTuple):
             return None
         found: Candidate = getattr(self, place[0])[place[1]]
         return found
+
+
+def format_confidence(candidate: Candidate) -> str:
+    """Say how sure it is. A weak one is never more than low, however trusted its words are."""
+    times = plural(candidate.sessions, "session")
+    sure = _CONFIDENCE[1 if candidate.tier == "weak" else candidate.confidence]
+    return f"{sure} (seen in {times})"
+
+
+def format_backtest(backtest: Mapping[str, Any]) -> str:
+    """Format how often it would have applied: 14 times in 60 days; last: `npm install` on Tuesday."""
+    if not backtest["days"]:
+        return "no past session to test it on"
+    span = plural(backtest["days"], "day")
+    if not backtest["applied"]:
+        return f"no match in the last {'day' if backtest['days'] == 1 else span}"
+    said = f"{plural(backtest['applied'], 'match', 'matches')} in the last {'day' if backtest['days'] == 1 else span}"
+    last = backtest["last"]
+    return f"{said}; last: `{last['value']}` {format_day(last['timestamp'])}" if last else said
+
+
+def format_day(timestamp: str) -> str:
+    """Format a day: `today`, `on Tuesday`, or `on 2026-02-11`."""
+    moment = parse_utc(timestamp)
+    days = day_number(time.time()) - day_number(moment)
+    if not days:
+        return "today"
+    if 0 < days < _WEEK_DAYS:  # a week ago is a day of the same name
+        return time.strftime("on %A", time.localtime(moment))
+    return f"on {local_day(moment)}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from reflect_git.candidates.candidate import format_day
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, one_line, printable
 from reflect_git.cli.output import candidate_view
@@ -73,11 +74,11 @@ def format_backtest(found: Backtest, matcher: Mapping[str, Any]) -> Iterator[str
     last, unit = found.matches[0], "turn" if "requires" in matcher else "call"
     yield (
         f"{plural(found.calls, unit)} in {plural(found.days, 'day')}, in {found.hits} of "
-        f"{plural(found.sessions, 'session')}; last: `{one_line(last.text, 60)}` {candidate_view.format_day(last.last)}"
+        f"{plural(found.sessions, 'session')}; last: `{one_line(last.text, 60)}` {format_day(last.last)}"
     )
     room = candidate_view.text_width()
     for number, match in enumerate(found.matches[:MAX_SHOWN], 1):
-        tail = f"  {match.times}×, last {candidate_view.format_day(match.last)}"
+        tail = f"  {match.times}×, last {format_day(match.last)}"
         yield f"{number:>3}  {one_line(match.text, max(20, room - 5 - len(tail)))}{tail}"
     if len(found.matches) > MAX_SHOWN:
         yield f"     and {len(found.matches) - MAX_SHOWN} more; all of them: --test --json"

@@ -36,7 +36,7 @@ NO_NAME_WARNING = "git does not know your name, so history says that 'somebody' 
 NO_NAME_HINT = "tell it: git config --global user.name 'Your Name'"
 ASK_HINT = "ask with AskUserQuestion exactly what 'reflect-git candidates --ask' prints, then run this again"
 # Not among the options, which are limited to four, but a person can type them.
-_TYPED_ANSWERS = {"no": "no", "never": "never"}
+_TYPED_ANSWERS = {"no": "no", "never": "never", "improvements": "improvements"}
 # The command to run instead, by answer.
 _COMMAND_HINTS = {
     "project": "that is 'reflect-git approve {} --to project'",
@@ -225,14 +225,18 @@ def _approval_error(message: str) -> ReflectError:
 
 SEPARATOR = "---"
 CONFLICT_PREFIX = "Conflicts with: "
-HEADER = "Learning"
-# The options of a question and their meanings. The tool shows two to four options.
+# Lines about the evidence, which changes from day to day. They bind nobody: who prints a question writes them anew.
+EVIDENCE_PREFIXES = ("About: ", "Backtest: ")
+# The options of a question and their meanings. The tool shows two to four of them.
 CANDIDATE_LABELS = {
     "Add to project CLAUDE.md": "project",
     "Add to global CLAUDE.md": "global",
     "Add to improvements.md": "improvements",
     "Skip": "skip",
+    "No": "no",
 }
+# Without a target that is seldom meant. The person can type it, as everything in _TYPED_ANSWERS.
+_SELDOM_SHOWN = {"improvements": "Add to global CLAUDE.md"}
 # The options for a rule that was broken again. Guards can add options, up to four in total.
 BROKEN_RULE_LABELS = {
     "Use this wording": "sharpen",
@@ -245,6 +249,7 @@ MEANING_DESCRIPTIONS = {
     "global": "every session of yours reads it, in all projects",
     "improvements": "a proposal for the project itself; Claude does not read it",
     "skip": "not now; ask again later",
+    "no": "no rule; it may return after three more sessions",
     "sharpen": "the rule says this from now on",
     "retire": "the rule leaves its file",
     "leave": "asked again if it is broken in three more sessions",
@@ -268,16 +273,26 @@ class QuestionForm(NamedTuple):
     text: str
     tail: tuple[str, ...]
     to: str
-    labels: tuple[str, ...] = tuple(CANDIDATE_LABELS)
+    labels: tuple[str, ...] = ()
+
+
+def _list_labels(form: QuestionForm) -> list[str]:
+    """Return the options in order: the proposed target first, one other target, `Skip` and `No` side by side."""
+    if form.labels:
+        return sorted(form.labels, key=lambda label: MEANINGS[label] != form.to)
+    left_out = _SELDOM_SHOWN.get(form.to, "Add to improvements.md")
+    shown = [label for label in CANDIDATE_LABELS if label != left_out]
+    return sorted(shown, key=lambda label: MEANINGS[label] != form.to)
 
 
 def build_question(form: QuestionForm, number: str, place: tuple[int, int] = (1, 1)) -> dict[str, Any]:
     """Return a question in the format of AskUserQuestion. `number` identifies this printing."""
     head = f"Learning {place[0]} of {place[1]} ({number}) [{form.subject}]"
     lines = [head, SEPARATOR, form.text, SEPARATOR, *form.tail]
-    options = [{"label": label, "description": MEANING_DESCRIPTIONS[MEANINGS[label]]} for label in form.labels]
-    options.sort(key=lambda option: MEANINGS[option["label"]] != form.to)
-    return {"question": "\n".join(lines), "header": HEADER, "options": options, "multiSelect": False}
+    options = [{"label": label, "description": MEANING_DESCRIPTIONS[MEANINGS[label]]} for label in _list_labels(form)]
+    # The client shows the headers side by side, cut after twelve letters: each has to differ from the others.
+    header = f"{'Broken' if form.labels else 'Rule'} {place[0]}/{place[1]}"
+    return {"question": "\n".join(lines), "header": header, "options": options, "multiSelect": False}
 
 
 def store_question(store: Store, form: QuestionForm, place: tuple[int, int] = (1, 1)) -> dict[str, Any]:
@@ -346,6 +361,10 @@ def _find_changed_part(store: Store, question: Mapping[str, Any]) -> str:
     return next((name for name, value in parts.items() if kept.get(name) != digest(value)), "")
 
 
+def _drop_evidence(lines: Iterable[str]) -> list[str]:
+    return [line for line in lines if not line.startswith(EVIDENCE_PREFIXES)]
+
+
 def find_outdated_part(question: Mapping[str, Any], form: QuestionForm) -> str:
     """Return what would be asked differently now, or "": rules, files or signals may have changed since then."""
     parts = split_question(question)
@@ -353,13 +372,14 @@ def find_outdated_part(question: Mapping[str, Any], form: QuestionForm) -> str:
     place = _POSITION.match(parts[_CHANGED_FIRST_LINE])
     number = asked_questions.parse_number(parts[_CHANGED_FIRST_LINE])
     today = split_question(build_question(form, number, (int(place[1]), int(place[2])) if place else (1, 1)))
-    lines = parts[_CHANGED_TAIL].split("\n")[:-1]
+    lines = _drop_evidence(parts[_CHANGED_TAIL].split("\n")[:-1])
     # A conflict resolved since then does not weaken the person's answer.
     still = tuple(line for line in lines if line in form.tail or not line.startswith(CONFLICT_PREFIX))
-    missing = next((line for line in form.tail if line not in lines), "")
+    wanted = _drop_evidence(form.tail)
+    missing = next((line for line in wanted if line not in lines), "")
     if missing:
         return missing
-    if still != form.tail:
-        return next((line for line in still if line not in form.tail), _CHANGED_TAIL)
+    if list(still) != wanted:
+        return next((line for line in still if line not in wanted), _CHANGED_TAIL)
     changed = [name for name in today if name != _CHANGED_TAIL and today[name] != parts[name]]
     return changed[0] if changed else ""

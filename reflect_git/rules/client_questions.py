@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from reflect_git.candidates.candidate import format_backtest, format_confidence
 from reflect_git.candidates.gate import EXCEPTION, RISK, find_risks, get_lowest_trust
+from reflect_git.candidates.matcher import get_candidate_matcher
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.records.ids import utc_precise
+from reflect_git.records.ids import day_number, parse_utc, utc_precise
 from reflect_git.rules import write_change
 from reflect_git.rules.approve import IMPROVEMENT_FIELDS, choose_end_date
 from reflect_git.rules.approver import (
@@ -19,6 +22,7 @@ from reflect_git.rules.approver import (
 )
 from reflect_git.rules.gate import ADDED, check_additions, check_rule_additions, find_global_exceptions
 from reflect_git.rules.guarding.broken_rules import find_broken_rules
+from reflect_git.rules.queue import Queue, with_backtest
 from reflect_git.targets.safe_text import make_safe
 from reflect_git.targets.target_files import GLOBAL_TARGET
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from reflect_git.rules.guarding.broken_rules import BrokenRule
 
 SHARPEN = "sharpen"
+MANY = 10  # proposed rules, from which on the person first chooses how to go on
 _MAX_QUOTES = 2  # quotes shown of what was said again
 _SOURCE_LABELS = {
     "user_typed": "You said",
@@ -70,6 +75,7 @@ def _build_tail(
     """Return the lines after the text: other written fields, sources, and every risk."""
     lines = _format_fields(words)
     lines += [format_source(each) for each in candidates]
+    lines += _format_evidence(ctx, text, candidates[0])
     lines += [_format_replaced(old) for old in replaced]
     lines += list_warnings(text, candidates)
     lines += _format_risks(
@@ -84,12 +90,20 @@ def _build_tail(
 
 def store_amendment_question(ctx: Context, amendment: Amendment) -> dict[str, Any]:
     """Build and store the question about a new wording of a rule in force."""
-    return store_question(ctx.store, _build_amendment_form(ctx, amendment))
+    return store_question(ctx.store, _build_amendment_form(ctx, amendment), _find_place(ctx, amendment.old["id"]))
+
+
+def _find_place(ctx: Context, record_id: str) -> tuple[int, int]:
+    """Return the position of a rule among those that were broken again."""
+    broken = [one.rule["id"] for one in find_broken_rules(ctx)]
+    return (broken.index(record_id) + 1, len(broken)) if record_id in broken else (1, 1)
 
 
 def store_broken_rule_question(ctx: Context, one: BrokenRule) -> dict[str, Any]:
     """Build and store the question about a rule that was broken again, without a new wording."""
-    return store_question(ctx.store, _build_broken_rule_form(one, one.rule["text"], ()))
+    return store_question(
+        ctx.store, _build_broken_rule_form(one, one.rule["text"], ()), _find_place(ctx, one.rule["id"])
+    )
 
 
 def _build_broken_rule_form(one: BrokenRule, text: str, risky: Sequence[str]) -> QuestionForm:
@@ -179,6 +193,24 @@ def format_source(candidate: Candidate) -> str:
     return f"{_SOURCE_LABELS[candidate.trust]}: {_to_one_line(candidate.quote)}"
 
 
+def _format_evidence(ctx: Context, text: str, candidate: Candidate) -> list[str]:
+    """Return type, age, confidence and backtest of a candidate in this wording."""
+    about = f"{candidate.type}, {_format_age(candidate.last_seen)}, confidence {format_confidence(candidate)}"
+    matcher = get_candidate_matcher(candidate, text if text != candidate.text else "")
+    if matcher is None:
+        return [f"About: {about}", "Backtest: none, because it names no command or file to look for"]
+    tried = candidate.backtest
+    if isinstance(ctx, Queue) and (tried is None or matcher != candidate.matcher):
+        tried = with_backtest(ctx, candidate._replace(matcher=matcher)).backtest
+    said = format_backtest(tried) if tried else "not known yet"
+    return [f"About: {about}", f"Backtest: {_to_one_line(said)}"]
+
+
+def _format_age(timestamp: str) -> str:
+    days = day_number(time.time()) - day_number(parse_utc(timestamp))
+    return "today" if days <= 0 else "yesterday" if days == 1 else f"{days} days ago"
+
+
 def _to_one_line(quote: str) -> str:
     """Return a quote on one line, without unprintable characters."""
     return "".join(letter for letter in " ".join(quote.split()) if letter.isprintable())
@@ -196,6 +228,19 @@ def list_questions(ctx: Context, shown: Sequence[Candidate]) -> list[dict[str, A
     """Build the questions for candidates that work as a rule; bare quotes need a wording first."""
     numbered = enumerate(shown, 1)
     return [store_candidate_question(ctx, each, at, len(shown)) for at, each in numbered if not each.needs_wording]
+
+
+def build_overview_question(count: int) -> dict[str, Any]:
+    """Build the question that comes before ten or more others. It decides about no rule, so its answer is not kept."""
+    options = [
+        ("Go", "one question for each, up to four at a time"),
+        ("Summary", "first a list with one line for each"),
+        ("Skip all", "not now; they are asked again in the next review"),
+    ]
+    return {
+        "question": f"reflect-git: {count} proposed rules wait. How do you want to go on?", "header": "Review",
+        "options": [{"label": label, "description": text} for label, text in options], "multiSelect": False,
+    }  # fmt: skip
 
 
 def list_unworded(shown: Sequence[Candidate]) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import pytest
 
+from reflect_git.candidates.candidate import format_backtest
 from reflect_git.cli.context import display_width
 from reflect_git.cli.output import candidate_view
 from reflect_git.cli.output.candidate_view import wrap
@@ -51,7 +52,7 @@ def test_what_was_typed_by_hand_has_an_age() -> None:
 )
 def test_a_backtest_in_words(set_zone: SetZone, backtest: dict[str, Any], said: str) -> None:
     set_zone("UTC")
-    assert candidate_view.format_backtest(backtest) == said
+    assert format_backtest(backtest) == said
 
 
 @pytest.mark.parametrize(
@@ -71,26 +72,20 @@ def test_the_last_call_was_on_a_day_where_the_person_is(
 ) -> None:
     set_zone(zone)
     monkeypatch.setattr("time.time", lambda: parse_utc(now))
-    assert candidate_view.format_backtest(
-        {"applied": 1, "days": 1, "last": {"timestamp": moment, "value": "npm ci"}}
-    ).endswith(said)
+    assert format_backtest({"applied": 1, "days": 1, "last": {"timestamp": moment, "value": "npm ci"}}).endswith(said)
 
 
 def test_a_day_of_this_week_has_its_name() -> None:
     yesterday = time.time() - 86400
     if local_day(yesterday) == local_day(time.time()):  # clocks went back: a day of 25 hours
         yesterday -= 7200
-    told = candidate_view.format_backtest(
-        {"applied": 1, "days": 2, "last": {"timestamp": utc(yesterday), "value": "npm ci"}}
-    )
+    told = format_backtest({"applied": 1, "days": 2, "last": {"timestamp": utc(yesterday), "value": "npm ci"}})
     name = time.strftime("%A", time.localtime(yesterday))
     assert told == f"1 match in the last 2 days; last: `npm ci` on {name}"
 
 
 def test_the_day_it_is_has_no_name() -> None:
-    told = candidate_view.format_backtest(
-        {"applied": 1, "days": 1, "last": {"timestamp": utc(time.time()), "value": "npm ci"}}
-    )
+    told = format_backtest({"applied": 1, "days": 1, "last": {"timestamp": utc(time.time()), "value": "npm ci"}})
     assert told.endswith("; last: `npm ci` today")
 
 

@@ -19,6 +19,7 @@ from tests.e2e.model import Call, Model, Request, Turn, bash_call, iter_strings
 from tests.e2e.session import PATH, Client, Screen, wait_until
 from tests.e2e.test_around_a_session import INSTALLED
 from tests.faults import git
+from tests.sessions import Session
 
 CORRECTION = "no, don't use pip here. We always use uv in this repo."
 TEXT = "Don't use pip here. We always use uv in this repo"
@@ -322,7 +323,7 @@ def test_a_question_that_the_model_changed_counts_for_nothing(
     before = (home / ".claude/CLAUDE.md").read_bytes()
     for shown, change in changes.items():
         play(model, lambda: screen.say("/reflect"), do(bash_call("reflect-git candidates --ask")), changed(change))
-        screen.expect(r"❯ 1\. (Add to|Skip)")
+        screen.expect(r"❯ 1\. (Add to|Skip|No)")
         identity = str(IDENTITY.findall(screen.text())[-1])
         (printed,) = answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
         assert f"the person was shown {shown} than ours" in printed
@@ -369,3 +370,61 @@ def test_where_the_program_does_not_run_the_model_is_told(client: Client, model:
     first, second = (one.text() for one in model.list_requests()[-2:])
     assert "\nreflect-git: the first use fetches its packages, which can take a minute\n" in first
     assert "reflect-git does not run here" in second
+
+
+OVERVIEW = re.compile(r"Ask first, before anything else: (\{.*?\]\D*?\})\n")
+
+
+def ask_overview(request: Request) -> list[Call]:
+    """Ask the question that comes before ten or more, as the skill says."""
+    printed = next(found[1] for text in iter_strings([request.body["messages"]]) if (found := OVERVIEW.search(text)))
+    return [Call("AskUserQuestion", {"questions": [json.loads(printed)]})]
+
+
+def pass_on_first(request: Request) -> list[Call]:
+    (call,) = pass_on(request)
+    return [Call(call.name, {"questions": call.input["questions"][:1]})]
+
+
+def test_twelve_proposals_begin_with_a_choice(
+    client: Client, model: Model, home: Path, store_home: Path, run_cli: RunCli
+) -> None:
+    """Go, summary or skip all; then each question has type, age, confidence, quote and backtest, and "No" is a no."""
+    client.env["PATH"] = f"{INSTALLED}:{PATH}"
+    past = Session(home, cwd=str(client.project))
+    past.run_hook("SessionStart", source="startup", env={"CLAUDE_PROJECT_DIR": str(client.project)})
+    past.write_sample_work()
+    for number in range(12):
+        past.say(f"no, never use tool{number} in this project, always use other{number} instead")
+        past.answer("As you wish.")
+    past.run_hook("SessionEnd", reason="other")
+    wait_until_idle(home)
+    with client.open_screen(tools="Read") as screen:
+        play(model, lambda: screen.say("/reflect"), ask_overview)
+        screen.expect("12 proposed rules wait. How do you want to go on")
+        for label in ("Go", "Summary", "Skip all"):
+            assert re.search(rf"\d\. {label}\b", screen.text()), screen.text()
+        screen.choose("Summary")
+        play(model, lambda: confirm(screen, model), ask_overview)
+        screen.expect(r"(?s)Step 0.*12 proposed rules wait.*How do you want to go on")
+        screen.choose("Go")
+        listed = do(bash_call("reflect-git candidates --ask"))
+        play(model, lambda: confirm(screen, model), listed, pass_on_first)
+        screen.expect(r"❯ 1\. Add to")
+        shown = screen.text().rpartition("Rule 1/10")[2]
+        for part in ("About: convention, ", "days ago, confidence ", "You said: no, never use tool", "Backtest: "):
+            assert part in shown, shown
+        assert re.search(r"(?s)3\. Skip.*4\. No\b", shown), shown
+        identity = str(IDENTITY.findall(shown)[-1])
+        approve = f"reflect-git approve {identity} --to project"
+        refused, printed, skipped = answer(
+            screen, model, "No",
+            approve, f"reflect-git dismiss {identity}", "reflect-git dismiss --all --later",
+        )  # fmt: skip
+        screen.exit_client()
+    assert "the person answered 'No'" in refused and f"answered no to {identity}" in printed
+    assert "skipped 11 proposed rules" in skipped, "the choice itself is no signal"
+    assert approvals(store_home) == []
+    (made,) = run_cli("log", "--json", cwd=client.project).json()["data"]
+    assert (made["type"], made["road"]) == ("dismissed", "ask-user-question"), made
+    assert run_cli("audit", cwd=client.project).code == 0

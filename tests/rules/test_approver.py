@@ -19,6 +19,7 @@ from reflect_git.store.local import asked_questions
 from tests.conftest import REAL_GIT, REPO, RunCli
 from tests.faults import git
 from tests.rules.client_session import CORRECTION, AskedSession, get_subject
+from tests.sessions import Session
 
 GLOBAL, PROJECT, SKIP = "Add to global CLAUDE.md", "Add to project CLAUDE.md", "Skip"
 OLD = "2026-02-11T10:00:00.000Z"
@@ -50,11 +51,84 @@ def require_refusal(asked_session: AskedSession, message: str, *words: str, **en
 
 def test_the_question_shows_the_text_and_the_words_it_comes_from(asked_session: AskedSession) -> None:
     asked = asked_session.get_first_question()
-    head, bar, text, end, source = asked["question"].split("\n")
+    head, bar, text, end, source, about, tried = asked["question"].split("\n")
     assert re.fullmatch(rf"Learning 1 of 1 \(\w{{4}}\) \[{get_subject(asked)}\]", head) and (bar, end) == ("---", "---")
     assert "pnpm" in text and source == f"You said: {CORRECTION}"
-    assert sorted(option["label"] for option in asked["options"]) == [GLOBAL, "Add to improvements.md", PROJECT, SKIP]
-    assert asked["multiSelect"] is False and len(asked["header"]) <= 12
+    assert re.fullmatch(r"About: correction, \d+ days ago, confidence high \(seen in 1 session\)", about)
+    assert tried == "Backtest: no past session to test it on"
+    assert [option["label"] for option in asked["options"]] == [PROJECT, GLOBAL, SKIP, "No"]
+    assert asked["multiSelect"] is False and asked["header"] == "Rule 1/1"
+
+
+def test_a_rule_without_a_command_says_that_nothing_can_be_tested(
+    run_cli: RunCli, home: Path, project: Path, store_home: Path
+) -> None:
+    session = AskedSession(run_cli, home, project).start("no, always keep your answers short in this project")
+    assert session.get_first_question()["question"].endswith(
+        "Backtest: none, because it names no command or file to look for"
+    )
+
+
+def test_headers_differ_and_fit(run_cli: RunCli, home: Path, project: Path, store_home: Path) -> None:
+    said = [f"no, never use tool{number}, always use other{number} instead" for number in range(12)]
+    session = AskedSession(run_cli, home, project).start(*said)
+    questions = session.run("candidates", "--ask").json()["data"]["questions"]
+    headers = [one["header"] for one in questions]
+    assert len(set(headers)) == len(questions) == 10 and max(map(len, headers)) <= 12
+
+
+def test_the_evidence_of_a_question_may_change_until_it_is_answered(
+    asked_session: AskedSession, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Age, confidence and backtest are of the day: another session or midnight must not void an answer."""
+    asked = asked_session.get_first_question()
+    again = Session(home, cwd=str(asked_session.project))
+    again.run_tool("Bash", command="npm ci")
+    asked_session.answer(asked, GLOBAL)
+    done = asked_session.run("approve", get_subject(asked), "--to", "global")
+    assert done.code == 0, done.err
+
+
+def test_a_line_of_evidence_cannot_be_added_by_the_model(asked_session: AskedSession) -> None:
+    asked = asked_session.get_first_question()
+    more = {**asked, "question": f"{asked['question']}\nAbout: nothing is saved"}
+    asked_session.answer(more, GLOBAL)
+    refused = "the person was shown other lines after the text than ours"
+    require_refusal(asked_session, refused, "approve", get_subject(asked), "--to", "global")
+
+
+def test_no_is_an_option_and_recorded_as_a_no(asked_session: AskedSession, store_home: Path) -> None:
+    asked = asked_session.get_first_question()
+    subject = get_subject(asked)
+    require_refusal(asked_session, "no person has answered", "dismiss", subject)
+    asked_session.answer(asked, "No")
+    require_refusal(asked_session, "the person answered 'No'", "approve", subject, "--to", "global")
+    require_refusal(asked_session, "the person answered 'No'", "dismiss", subject, "--never")
+    assert asked_session.run("dismiss", subject).code == 0
+    (made,) = asked_session.run("log", "--json").json()["data"]
+    assert (made["type"], made["road"]) == ("dismissed", "ask-user-question"), made
+
+
+def test_a_typed_improvements_is_that_target(asked_session: AskedSession) -> None:
+    asked = asked_session.get_first_question()
+    asked_session.answer(asked, "improvements")
+    assert asked_session.run("approve", get_subject(asked), "--to", "improvements").code == 0
+
+
+def test_all_are_skipped_at_once(run_cli: RunCli, home: Path, project: Path, store_home: Path) -> None:
+    said = [f"no, never use tool{number}, always use other{number} instead" for number in range(12)]
+    session = AskedSession(run_cli, home, project).start(*said)
+    shown = session.run("candidates", "--for-skill").out
+    assert shown.startswith('Ask first, before anything else: {"question": "reflect-git: 12 proposed rules wait.')
+    for words in (("--all",), ("--all", "--never"), (), ("--all", "--later", "SIG-1")):
+        assert session.run("dismiss", *words).code == 2
+    assert "would skip 12 proposed rules" in session.run("dismiss", "--all", "--later", "--dry-run").out
+    assert "skipped 12 proposed rules" in session.run("dismiss", "--all", "--later").out
+    assert len(session.run("candidates", "--ask").json()["data"]["questions"]) == 10, "nothing was decided"
+
+
+def test_few_are_not_preceded_by_a_choice(asked_session: AskedSession) -> None:
+    assert "Ask first" not in asked_session.run("candidates", "--for-skill").out
 
 
 def test_an_answer_opens_the_gate_once(asked_session: AskedSession, home: Path, store_home: Path) -> None:

@@ -26,7 +26,7 @@ _MAX_ANSWER_WORDS = 30
 _TAIL_LIMIT = 400
 _MAX_LOADED_FILES = 64
 _FILE_LIMIT = 65536
-_OWN_QUESTION_PREFIXES = ("[SIG-", "Learning ")
+_OWN_QUESTION_PREFIXES = ("[SIG-", "Learning ", "reflect-git: ")
 _LASTING_QUESTION_PHRASES = (
     "where ", "which command", "what command", "which branch", "what branch", "package manager", "which database",
     "which port", "what port", "which version", "what version", "convention", "which directory", "which folder",

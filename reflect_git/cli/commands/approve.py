@@ -15,6 +15,7 @@ from reflect_git.cli.review_setup import (
     find_approver,
     format_undo_hint,
     mark_answer_used,
+    open_queue,
     open_queue_with,
     preview_change,
     print_commit_advice,
@@ -23,6 +24,7 @@ from reflect_git.cli.review_setup import (
     require_typed_yes,
 )
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.records.ids import plural
 from reflect_git.rules import approver, dismiss
 from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.approver import ApprovalRequest, is_inside_client
@@ -112,15 +114,30 @@ def _find_channel(cli: CliContext, ctx: Context, candidate: Candidate, never: bo
         raise ReflectError(f"a no is a person's to say: {error.message}", hint, "approval") from error
 
 
+def _skip_all(cli: CliContext, dry_run: bool) -> None:
+    """Skip all proposed rules of the project. They wait, and the next review asks about them."""
+    queue = open_queue(cli, None, writes=not dry_run)
+    waiting = [*queue.candidates.strong, *queue.candidates.more]
+    if not dry_run:
+        dismiss.mark_seen(queue.store, waiting)
+    if cli.json:
+        cli.print_json({"skipped": [each.id for each in waiting]})
+        return
+    cli.print_text(f"{'would skip' if dry_run else 'skipped'} {plural(len(waiting), 'proposed rule')}")
+
+
 @click.command()
-@click.argument("record_id", metavar="ID", shell_complete=options.complete_waiting)
+@click.argument("record_id", metavar="[ID]", default="", shell_complete=options.complete_waiting)
 @click.option("--later", is_flag=True, help="Skip it; ask again in the next review.")
+@click.option("--all", "everything", is_flag=True, help="With --later: skip all proposed rules of the project.")
 @click.option("--never", is_flag=True, help="Dismiss it for good.")
 @reason_option
 @dry_run_option
 @json_option
 @click.pass_obj
-def dismiss_command(cli: CliContext, record_id: str, later: bool, never: bool, reason: str, dry_run: bool) -> None:
+def dismiss_command(
+    cli: CliContext, record_id: str, later: bool, everything: bool, never: bool, reason: str, dry_run: bool
+) -> None:
     """Dismiss a proposed rule. It may return after 3 more sessions, unless you pass --never.
 
     For a broken rule: leave it as it is. You are asked again when 3 more sessions break it.
@@ -130,6 +147,11 @@ def dismiss_command(cli: CliContext, record_id: str, later: bool, never: bool, r
     """
     if later and never:
         raise ReflectError("--later and --never do not go together", "give one of them", "usage", EXIT_USAGE)
+    if bool(record_id) == everything or (everything and not later):
+        raise ReflectError("give the id of one proposed rule, or --all with --later", "see --help", "usage", EXIT_USAGE)
+    if everything:
+        _skip_all(cli, dry_run)
+        return
     if record_id.upper().startswith("LRN"):
         from reflect_git.cli.review.broken_rules import leave_rule_unchanged  # few dismissals are about a rule
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from reflect_git.candidates.candidate import NOTHING_MESSAGE
+from reflect_git.candidates.candidate import NOTHING_MESSAGE, format_backtest
 from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import json_option, project_option
-from reflect_git.cli.output.candidate_view import format_backtest
 from reflect_git.cli.review_setup import (
     open_queue,
     open_queue_if_any,
@@ -225,10 +225,12 @@ def _escape_lines(lines: Sequence[str]) -> str:
 
 def _format_for_skill(shown: Sequence[Candidate], gathered: GatherResult) -> str:
     """Format each candidate on one line, with tags escaped, so that no quotation looks like anything else."""
-    from reflect_git.rules.client_questions import format_source, list_warnings
+    from reflect_git.rules.client_questions import MANY, build_overview_question, format_source, list_warnings
     from reflect_git.targets.safe_text import make_safe
 
-    lines = []
+    lines, count = [], len(shown) + len(gathered.more)
+    if count >= MANY:
+        lines.append(f"Ask first, before anything else: {json.dumps(build_overview_question(count))}")
     for number, each in enumerate(shown, 1):
         text, _ = make_safe(each.text)
         lines.append(f"{number}. [{each.id}] {each.type}, {_format_sessions(each)}, proposed for: {each.target}")

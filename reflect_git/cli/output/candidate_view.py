@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 
+from reflect_git.candidates.candidate import format_backtest, format_confidence
 from reflect_git.cli.context import display_width, format_age, printable, terminal_width
 from reflect_git.cli.output.wrap import wrap_text
-from reflect_git.records.ids import day_number, local_day, parse_utc, plural
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gate import Finding
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 _NAME_WIDTH = 12
 _MAX_WIDTH, _MIN_WIDTH = 100, 40
-_WEEK_DAYS = 7
-_CONFIDENCE = {1: "low", 2: "medium", 3: "high", 4: "approved"}
 _USER_TRUST = ("user_typed", "user_feedback")
 TRUST_WORDS = {
     "user_typed": "your own words",
@@ -88,7 +85,7 @@ def format_facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iter
     messages = "\n".join(found.message for found in findings)
     own = candidate.trust in _USER_TRUST
     yield from format_field("you said" if own else "it says", f'"{candidate.quote}"')
-    yield from format_field("confidence", _format_confidence(candidate))
+    yield from format_field("confidence", format_confidence(candidate))
     if not own and not any(found.code == "trust" for found in findings):
         yield from format_field("trust", TRUST_WORDS[candidate.trust], "red")
     if candidate.dismissed_before:
@@ -100,36 +97,6 @@ def format_facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iter
             where = entry.get("id") or entry.get("where")
             if f"'{where}'" not in messages:
                 yield from format_field(name, f"{where}: {entry['text']}")
-
-
-def _format_confidence(candidate: Candidate) -> str:
-    """Say how sure it is. A weak one is never more than low, however trusted its words are."""
-    times = plural(candidate.sessions, "session")
-    sure = _CONFIDENCE[1 if candidate.tier == "weak" else candidate.confidence]
-    return f"{sure} (seen in {times})"
-
-
-def format_backtest(backtest: Mapping[str, Any]) -> str:
-    """Format how often it would have applied: 14 times in 60 days; last: `npm install` on Tuesday."""
-    if not backtest["days"]:
-        return "no past session to test it on"
-    span = plural(backtest["days"], "day")
-    if not backtest["applied"]:
-        return f"no match in the last {'day' if backtest['days'] == 1 else span}"
-    said = f"{plural(backtest['applied'], 'match', 'matches')} in the last {'day' if backtest['days'] == 1 else span}"
-    last = backtest["last"]
-    return f"{said}; last: `{last['value']}` {format_day(last['timestamp'])}" if last else said
-
-
-def format_day(timestamp: str) -> str:
-    """Format a day: `today`, `on Tuesday`, or `on 2026-02-11`."""
-    moment = parse_utc(timestamp)
-    days = day_number(time.time()) - day_number(moment)
-    if not days:
-        return "today"
-    if 0 < days < _WEEK_DAYS:  # a week ago is a day of the same name
-        return time.strftime("on %A", time.localtime(moment))
-    return f"on {local_day(moment)}"
 
 
 def format_finding(found: Finding, way_out: str) -> Iterator[str]:
