@@ -55,16 +55,21 @@ def _find_mismatch(learning: Learning, made: Decision | None) -> str:
 
 
 def check_channels(ctx: AuditContext) -> Iterator[Finding]:
-    """Report unattended approvals and guards without a policy in force at that time on that machine."""
+    """Report what was decided without a person and without a policy in force at that time on that machine."""
     guarded = [
         one for one in ctx.scan.history.decisions if one["kind"] in GUARD_KINDS and one["by"]["road"] == "unattended"
     ]
     for made in (*_list_approvals(ctx, "unattended"), *guarded):
-        if not _allows_unattended(ctx, made["machine"], made["timestamp"]):
+        if _get_policy(ctx, "reflect.approval", made) != "unattended":
             message = f"'{made['id']}' was approved unattended, and no policy allowed that then"
             yield Finding(
                 "unattended", DECIDE, made["id"], message, _get_revert_hint(made), get_record_path(made["id"])
             )
+    for made in ctx.scan.history.decisions:
+        if made["by"]["road"] == "autorevert" and _get_policy(ctx, "reflect.autorevert", made) != "apply":
+            message = f"'{made['id']}' was taken back by auto-revert, and no policy allowed that then"
+            hint = f"undo it: reflect-git revert {made['id']}"
+            yield Finding("unattended", DECIDE, made["id"], message, hint, get_record_path(made["id"]))
 
 
 def check_names(ctx: AuditContext) -> Iterator[Finding]:
@@ -94,15 +99,15 @@ def _list_approvals(ctx: AuditContext, channel: str) -> list[Decision]:
     ]
 
 
-def _allows_unattended(ctx: AuditContext, machine: str, moment: str) -> bool:
-    """Tell whether a policy allowed unattended approval on a machine at a moment."""
+def _get_policy(ctx: AuditContext, key: str, decision: Decision) -> object:
+    """Return the decided value of a policy on the machine of a decision when it was made; None for the default."""
     value = None
     for made in ctx.scan.history.decisions:
         switched = made["meta"].get("to")
-        is_before = made["timestamp"][:19] <= moment[:19]
-        if made["kind"] == "policy" and made["machine"] == machine and is_before and isinstance(switched, dict):
-            value = switched.get("reflect.approval", value)
-    return value == "unattended"
+        is_before = made["timestamp"][:19] <= decision["timestamp"][:19] and made["machine"] == decision["machine"]
+        if made["kind"] == "policy" and is_before and isinstance(switched, dict):
+            value = switched.get(key, value)
+    return value
 
 
 def _get_revert_hint(made: Decision) -> str:

@@ -20,17 +20,21 @@ from reflect_git.cli.review_setup import open_queue_if_any, print_nothing_to_rev
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records.ids import plural
-from reflect_git.rules import approver, dismiss, project_commits
+from reflect_git.records.named_tuple import NamedTuple
+from reflect_git.rules import approver, dismiss, project_commits, project_files
 from reflect_git.rules.guarding.broken_rules import find_broken_rules
 from reflect_git.rules.queue import load_queue, with_backtests
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reflect_git.candidates.gather import Candidate, GatherResult
     from reflect_git.cli.review.arrivals import ArrivalsReview
     from reflect_git.cli.review.broken_rules import BrokenRulesReview
     from reflect_git.cli.review.drift import DriftItem
+    from reflect_git.cli.review.going_back import GoingBackReview
+    from reflect_git.effect.going_back import WayBack
+    from reflect_git.records.schema import Decision
     from reflect_git.rules.arrivals import Arrival
     from reflect_git.rules.context import Context
     from reflect_git.rules.guarding.broken_rules import BrokenRule
@@ -74,29 +78,61 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
             "run 'reflect-git review' in a terminal; with the plugin, type /reflect here",
             code="approval",
         )  # fmt: skip
-    broken = find_broken_rules(queue)
+    broken, back = find_broken_rules(queue), _find_ways_back(queue)
     if cli.json:
         gathered = queue.candidates
         shown = with_backtests(queue, gathered.strong)
         listed = [each.as_json() for each in chain(shown, gathered.more, gathered.weak)]
-        cli.print_json(listed, broken=[one.as_json() for one in broken])
+        worse = [one.as_json() for one in back.proposed]
+        cli.print_json(
+            listed, broken=[one.as_json() for one in broken], going_back=worse,
+            taken_back=[made["id"] for made in back.done],
+        )  # fmt: skip
         return
     found, asked = drift.find_drift(queue)
     arrived = _find_arrivals(queue)
     for line in drift.format_notes(queue.place, found):
         cli.print_text(line)
     if cli.no_input or not cli.is_at_terminal:
-        _print_changes(cli, queue, asked, arrived, broken)
-        if not (broken and queue.candidates.message):
+        _print_changes(cli, queue, asked, arrived, broken, back)
+        if not ((broken or back.total) and queue.candidates.message):
             _print_candidates(cli, queue.candidates)
         _print_other_projects(cli, queue)
-    elif queue.candidates.message and not (asked or arrived or broken):
+    elif queue.candidates.message and not (asked or arrived or broken or back.total):
         print_nothing_to_review(cli, queue.candidates.message)
         _print_other_projects(cli, queue)
     else:
         console = Console(cli, queue.store.git.get_user_config())
         screen = ReviewScreen(cli, queue, console.get_setting("interactive.difffilter"))
-        _run_review(cli, screen, console, DriftReview(screen, console, asked), arrived, broken)
+        _run_review(cli, screen, console, DriftReview(screen, console, asked), arrived, broken, back)
+
+
+class _WaysBack(NamedTuple):
+    """Reverts that nobody has seen, proposals to go back, and for each rule in one line whether it helps."""
+
+    done: Sequence[Decision] = ()
+    proposed: Sequence[WayBack] = ()
+    effects: Mapping[str, str] = {}
+
+    @property
+    def total(self) -> int:
+        return len(self.done) + len(self.proposed)
+
+
+def _find_ways_back(queue: Queue) -> _WaysBack:
+    """Judge the rules in force; loads nothing without rules or recorded sessions."""
+    scan = queue.scan
+    if not scan.history.learnings or not any(one["id"].startswith("EXP-") for one in scan.other_records.values()):
+        return _WaysBack()
+    from reflect_git.candidates.session_events import SessionEvents
+    from reflect_git.effect import going_back, table
+
+    aliases = project_files.load_key_aliases(queue.store, queue.place)
+    effects = table.load_effects(scan, aliases)
+    lines = {one.rule["id"]: table.effect_line(one) for one in effects.rules}
+    proposed = going_back.find_ways_back(queue, SessionEvents(scan, aliases), effects)
+    here = [one for one in proposed if all(queue.place.is_in_scope(rule) for rule in one.rules)]
+    return _WaysBack(going_back.list_unseen_reverts(scan.history), here, lines)
 
 
 def _sync_if_automatic(cli: CliContext) -> None:
@@ -129,18 +165,27 @@ def _build_arrivals_review(screen: ReviewScreen, console: Console, arrived: Sequ
     return ArrivalsReview(screen, console, arrived)
 
 
+def _build_back_review(screen: ReviewScreen, console: Console, back: _WaysBack) -> GoingBackReview | None:
+    if not back.total:
+        return None
+    from reflect_git.cli.review.going_back import GoingBackReview
+
+    return GoingBackReview(screen, console, back.done, back.proposed)
+
+
 def _build_broken_review(
-    screen: ReviewScreen, console: Console, broken: Sequence[BrokenRule]
+    screen: ReviewScreen, console: Console, broken: Sequence[BrokenRule], back: _WaysBack
 ) -> BrokenRulesReview | None:
     if not broken:
         return None
     from reflect_git.cli.review.broken_rules import BrokenRulesReview
 
-    return BrokenRulesReview(screen, console, broken)
+    return BrokenRulesReview(screen, console, broken, back.effects)
 
 
 def _print_changes(
-    cli: CliContext, ctx: Context, asked: Sequence[DriftItem], arrived: Sequence[Arrival], broken: Sequence[BrokenRule]
+    cli: CliContext, ctx: Context, asked: Sequence[DriftItem], arrived: Sequence[Arrival], broken: Sequence[BrokenRule],
+    back: _WaysBack,
 ) -> None:  # fmt: skip
     for line in drift.format_list(ctx.place, asked):
         cli.print_text(line)
@@ -154,7 +199,12 @@ def _print_changes(
 
         for line in format_list(broken):
             cli.print_text(printable(line))
-    if asked or arrived or broken:
+    if back.total:
+        from reflect_git.cli.review import going_back
+
+        for line in going_back.format_list(ctx, back.done, back.proposed):
+            cli.print_text(printable(line))
+    if asked or arrived or broken or back.total:
         cli.print_note("answer these in a terminal: reflect-git review")
 
 
@@ -202,15 +252,19 @@ def _run_review(
     first: DriftReview,
     arrived: Sequence[Arrival],
     broken: Sequence[BrokenRule],
+    back: _WaysBack,
 ) -> None:
     """Ask everything. ^C and ^D end it; what was answered is stored, and counted at the end."""
     loop, then = ReviewLoop(screen, console), _build_arrivals_review(screen, console, arrived)
-    again = _build_broken_review(screen, console, broken)
+    again = _build_broken_review(screen, console, broken, back)
+    worse = _build_back_review(screen, console, back)
     _print_new_keys_once(cli, screen.queue)
-    _print_counts(cli, first.open_count, len(arrived), len(loop.cursor.cards), len(broken))
+    _print_counts(cli, first.open_count, len(arrived), len(loop.cursor.cards), len(broken), back.total)
     try:
         if first.run():  # a file may have become by it what was decided elsewhere
             then = _build_arrivals_review(screen, console, _find_arrivals(screen.queue))
+        if worse:
+            worse.run()
         if then:
             then.run()
         if again:
@@ -225,9 +279,9 @@ def _run_review(
         pass
     except KeyboardInterrupt:
         cli.print_line()
-        _print_end(cli, screen, loop.cursor, first, then, again)
+        _print_end(cli, screen, loop.cursor, first, then, again, worse)
         raise click.Abort from None
-    _print_end(cli, screen, loop.cursor, first, then, again)
+    _print_end(cli, screen, loop.cursor, first, then, again, worse)
 
 
 def _print_new_keys_once(cli: CliContext, ctx: Context) -> None:
@@ -243,15 +297,16 @@ def _print_new_keys_once(cli: CliContext, ctx: Context) -> None:
     files.write_atomic(path, b"2\n")
 
 
-def _print_counts(cli: CliContext, changes: int, arrived: int, proposed: int, broken: int) -> None:
+def _print_counts(cli: CliContext, changes: int, arrived: int, proposed: int, broken: int, back: int) -> None:
     """Say how many questions come where there are several kinds: each kind is counted by itself."""
-    kinds = _format_counts(changes, arrived, proposed, broken)
+    kinds = _format_counts(changes, arrived, proposed, broken, back)
     if len(kinds) > 1:
         cli.print_text(f"to review: {', '.join(kinds)}")
 
 
-def _format_counts(changes: int, arrived: int, proposed: int, broken: int) -> list[str]:
+def _format_counts(changes: int, arrived: int, proposed: int, broken: int, back: int) -> list[str]:
     found = [plural(changes, "changed rule")] if changes else []
+    found += [f"{plural(back, 'change')} that made sessions worse"] if back else []
     found += [f"{plural(arrived, 'rule')} from your other machines"] if arrived else []
     found += [plural(broken, "broken rule")] if broken else []
     return found + ([plural(proposed, "proposed rule")] if proposed else [])
@@ -300,10 +355,11 @@ def _print_end(
     first: DriftReview,
     then: ArrivalsReview | None,
     again: BrokenRulesReview | None,
+    worse: GoingBackReview | None,
 ) -> None:
     """Print the totals and the next steps."""
     cli.print_line()
-    answers = [*first.answers, *(then.answers if then else ()), *(again.answers if again else ())]
+    answers = [one for part in (first, worse, then, again) if part for one in part.answers]
     if answers:
         cli.print_text(", ".join(f"{answers.count(said)} {said}" for said in dict.fromkeys(answers)))
     counts = [(cursor.count_outcome(said), said) for said in (APPROVED, SKIPPED, DISMISSED, DISMISSED_FOR_GOOD)]
@@ -323,7 +379,8 @@ def _print_end(
     postponed = [answer.position for answer in cursor.answers if answer.outcome == SKIPPED]
     left = len([at for at in (*cursor.list_open(), *postponed) if cursor.cards[at].id not in weak])
     arrived, broken = then.open_count if then else 0, again.open_count if again else 0
-    if kinds := _format_counts(first.open_count, arrived, left, broken):
+    back = worse.open_count if worse else 0
+    if kinds := _format_counts(first.open_count, arrived, left, broken, back):
         cli.print_text(f"left for later: {', '.join(kinds)}; continue with: reflect-git review")
     elif cursor.count_outcome(APPROVED):
         cli.print_text("list all rules with: reflect-git rules")

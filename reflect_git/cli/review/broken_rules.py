@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -44,10 +44,14 @@ _MAX_QUOTES = 3
 
 
 class BrokenRulesReview:
-    def __init__(self, screen: ReviewScreen, console: Console, found: Sequence[BrokenRule]) -> None:
+    def __init__(
+        self, screen: ReviewScreen, console: Console, found: Sequence[BrokenRule], effects: Mapping[str, str]
+    ) -> None:
+        """Prepare the questions. `effects`: whether each rule helps, on one line."""
         self._screen = screen
         self._console = console
         self._broken_rules = list(found)
+        self._effects = effects
         self.answers: list[str] = []
 
     @property
@@ -63,7 +67,7 @@ class BrokenRulesReview:
                 "", click.style(f"Broken rule {number} of {len(self._broken_rules)} — {one.headline}", bold=True)
             )
             self._screen.print_lines(
-                "", *candidate_view.format_text(one.rule["text"]), "", *_format_facts(self._screen, one)
+                "", *candidate_view.format_text(one.rule["text"]), "", *_format_facts(self._screen, one, self._effects)
             )
             self._ask_rule(one, place)
 
@@ -155,7 +159,7 @@ class BrokenRulesReview:
         self._screen.finish_answer(said, "" if rule["scope"] == "global" else changed)
 
 
-def _format_facts(screen: ReviewScreen, one: BrokenRule) -> Iterator[str]:
+def _format_facts(screen: ReviewScreen, one: BrokenRule, effects: Mapping[str, str]) -> Iterator[str]:
     for quote in one.quotes[:_MAX_QUOTES]:
         yield from candidate_view.format_field("you said", f'"{quote}"')
     if not one.signals:
@@ -163,6 +167,8 @@ def _format_facts(screen: ReviewScreen, one: BrokenRule) -> Iterator[str]:
     yield from candidate_view.format_field("last", f"{format_age(one.last_broken)} ago")
     yield from candidate_view.format_field("in", screen.queue.place.label(one.rule["target"]["path"]))
     yield from candidate_view.format_field("rule", one.rule["id"])
+    if effects.get(one.rule["id"]):
+        yield from candidate_view.format_field("effect", effects[one.rule["id"]])
 
 
 def format_list(found: Sequence[BrokenRule]) -> Iterator[str]:
