@@ -35,7 +35,7 @@ MAX_MODULES = 360
 # Names from before the tree had layers. No file, folder or part of a file name may use one again.
 OLD_NAMES = frozenset(
     "sitting sittings stains desk deck portrait corpses spool glance chronicle mainline fold folding forgetting "
-    "hearing live looks adapters care workflow verbs beside excerpt quiet skimming sweep upkeep storytelling telling "
+    "hearing live looks adapters care workflow verbs beside excerpt quiet skimming sweep storytelling telling "
     "taking dialogue cards differences handwritten ancestry talk spoken orders carrying senses clashes likeness "
     "pointing spots verdicts sought readings plainwords briefing thrash cleansing joining landing offer work kept "
     "trail authority unasked rivals declining settle together places proposing story matter condition mending".split()

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
         decisions: list[Redacted]
         files: list[Redacted]
         tools: dict[Redacted, int]
+        lessons: list[Redacted]
+        chars: int
 
     class _OptionalFacts(TypedDict, total=False):
         type: str

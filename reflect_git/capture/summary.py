@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reflect_git.capture import score_features
+from reflect_git.language.words import load_table
 from reflect_git.redact import flatten, format_redacted, join_redacted, redact, redact_ends
 
 TYPE_CHECKING = False
@@ -19,6 +20,8 @@ _READ_LIMIT = 32 << 10  # at either end of a longer text
 _SENTENCE_LIMIT = 300
 _MAX_LISTED = 10
 _MAX_FILES = 20
+_MAX_LESSONS = 12
+_MIN_LESSON_WORDS = 5
 _MIN_GOAL_WORDS = 3
 _POLITE_WORDS = frozenset(
     "please now ok okay then next and also can could would you we let's lets us i want to need".split()
@@ -38,6 +41,8 @@ class SessionSummary:
         self.todos: list[str] = []
         self.files: dict[str, None] = {}
         self.tools: dict[str, int] = {}
+        self.lessons: dict[str, Redacted] = {}
+        self.chars = 0
 
     def add_turn(self, turn: Turn) -> None:
         """Record one turn."""
@@ -45,6 +50,9 @@ class SessionSummary:
             return
         if turn.entry:
             self.last = turn
+        if turn.kind in ("user", "assistant"):
+            self.chars += len(turn.text)
+            self._add_lessons(turn.text)
         if turn.kind == "user":
             self._add_prompt(turn)
         elif turn.kind == "assistant":
@@ -62,6 +70,20 @@ class SessionSummary:
             # From the redacted message: a dropped line may be what marks the next one as a secret.
             self.goal = flatten(redact(_get_own_text(turn.text)), _GOAL_LIMIT, "") or self.goal
 
+    def _add_lessons(self, text: Redacted) -> None:
+        """Collect the sentences that state a fact, a cause or a decision; of many, the last ones stay."""
+        if len(text) > _READ_LIMIT:
+            return
+        lower = text.casefold()
+        if not any(cue in lower for cue in _get_cues("cues")):
+            return
+        for sentence in score_features.split_sentences(text):
+            plain = sentence.casefold()
+            is_lesson = any(cue in plain for cue in _get_cues("cues")) and not plain.rstrip().endswith("?")
+            if is_lesson and len(plain.split()) >= _MIN_LESSON_WORDS and not plain.startswith(_get_cues("empty")):
+                self.lessons.pop(plain, None)
+                self.lessons[plain] = flatten(redact(sentence), _SENTENCE_LIMIT)
+
     def _add_tool_call(self, turn: Turn) -> None:
         self.tools[turn.tool] = self.tools.get(turn.tool, 0) + 1
         if turn.tool == "TodoWrite":
@@ -74,6 +96,10 @@ class SessionSummary:
         if turn.tool == "Bash" and not turn.refused:
             command = turn.input.get("command")
             self.failing = command if turn.is_error and isinstance(command, str) else ""
+
+
+def _get_cues(name: str) -> tuple[str, ...]:
+    return tuple(load_table("lessons")[name])
 
 
 def _get_own_text(text: str) -> str:
@@ -106,6 +132,8 @@ def build_facts(turns: Iterable[Turn], decisions: Sequence[Redacted]) -> Optiona
     said = _first_sentence(ending.last_message.text) if ending.last_message else redact("")
     todos, failing = [_redact_line(todo) for todo in ending.todos], _redact_line(ending.failing)
     decided = list(decisions)[-_MAX_LISTED:]
+    known = {" ".join(one.casefold().split()) for one in decided}
+    lessons = [text for plain, text in ending.lessons.items() if " ".join(plain.split()) not in known][-_MAX_LESSONS:]
     return {
         "type": "summary",
         "family": "summary",
@@ -115,11 +143,12 @@ def build_facts(turns: Iterable[Turn], decisions: Sequence[Redacted]) -> Optiona
         "session_id": ending.last.session,
         "source": {"turn": ending.last.index, "entry": ending.last.entry},
         "content": ending.goal,
-        "context": _build_context(said, todos, failing, decided),
+        "context": _build_context(said, todos, failing, decided, lessons),
         "trust": "assistant",  # the lowest trust of its parts
         "meta": {
             "score": 0.0, "durable": False, "goal": ending.goal, "outcome": said, "todos": todos, "failing": failing,
-            "decisions": decided, "files": [redact(file) for file in list(ending.files)[-_MAX_FILES:]],
+            "decisions": decided, "lessons": lessons, "chars": ending.chars,
+            "files": [redact(file) for file in list(ending.files)[-_MAX_FILES:]],
             "tools": {redact(tool): count for tool, count in ending.tools.items()},
         },
     }  # fmt: skip
@@ -136,9 +165,12 @@ def _redact_line(text: str) -> Redacted:
     return flatten(redact_ends(text, _READ_LIMIT), _GOAL_LIMIT, "")
 
 
-def _build_context(said: Redacted, todos: list[Redacted], failing: Redacted, decided: list[Redacted]) -> Redacted:
+def _build_context(
+    said: Redacted, todos: list[Redacted], failing: Redacted, decided: list[Redacted], lessons: list[Redacted]
+) -> Redacted:  # fmt: skip
     lines = [format_redacted("outcome: {}", said)] if said else []
     lines += [format_redacted("open: {}", todo) for todo in todos]
     lines += [format_redacted("failing at the end: {}", failing)] if failing else []
     lines += [format_redacted("the user said: {}", decision) for decision in decided]
+    lines += [format_redacted("noted: {}", lesson) for lesson in lessons]
     return join_redacted("\n", lines)

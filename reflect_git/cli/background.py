@@ -63,20 +63,17 @@ def is_maintenance_due(store: Store, now: float) -> bool:
 
 def _run_maintenance(store: Store, now: float, upkeep_is_due: bool) -> None:
     """Silent whatever happens: the next command that is due tries again, and `doctor` reads the log."""
-    from reflect_git.memory import incidents
-    from reflect_git.platform import yaml_loose
     from reflect_git.store import inbox, recover
-    from reflect_git.store.reading import reader
 
     try:
         with store.locked(0.0):
             recover.finish_interrupted(store)
             inbox.commit_all(store)
             session_state.move_to_main(store)
-            if upkeep_is_due:
-                snapshot = reader.read(store, yaml_loose.parse_edited)
-                maintenance.run_maintenance(store, snapshot, now, incidents.get_incident)
-                incidents.refresh_cache(store, reader.scan(store, yaml_loose.parse_edited))
+        if upkeep_is_due:
+            from reflect_git.memory.upkeep import Upkeep
+
+            Upkeep(store, store.env, now).run()
     except StoreBusy:
         return
     except Exception as error:

@@ -81,6 +81,7 @@ ALL_SETTINGS = (
     Setting("reflect.remind", "boolean", "true", "remind once a day of proposed rules"),
     Setting("reflect.quiet", "text", "", "when capture was off", read_only="set by 'pause' and 'resume'"),
     Setting("reflect.ttl", "days", "14", "days a signal lives"),
+    Setting("reflect.digests", "boolean", "true", "keep a digest of each week and month"),
     Setting("reflect.upkeep", "boolean", "true", "run daily maintenance in the background"),
     Setting(
         "reflect.approval",

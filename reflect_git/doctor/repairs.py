@@ -12,7 +12,7 @@ import os
 import stat
 
 from reflect_git.errors import ReflectError
-from reflect_git.memory import incidents
+from reflect_git.memory.upkeep import Upkeep
 from reflect_git.platform import files, system
 from reflect_git.records.ids import plural
 from reflect_git.store import copies, inbox, lost_signals, maintenance, opening, policy, recover
@@ -297,8 +297,6 @@ def recover_signals(ctx: CheckContext) -> str:
 def run_maintenance(ctx: CheckContext) -> str:
     """Run the overdue maintenance."""
     store = ctx.store
-    with store.locked(LOCK_SECONDS):
-        recover.finish_interrupted(store)
-        inbox.commit_all(store)
-        gone = maintenance.run_maintenance(store, ctx.reload_snapshot(), ctx.now, incidents.get_incident)
-    return f"ran the upkeep; {plural(gone, 'signal')} went"
+    done = {result.name: result.done for result in Upkeep(store, store.env, ctx.now, LOCK_SECONDS).run()}
+    ctx.reload_snapshot()
+    return f"ran the upkeep; {plural(done['expire'], 'signal')} went"

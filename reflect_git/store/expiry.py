@@ -86,9 +86,12 @@ def list_own_signals(store: Store) -> list[str]:
     return [get_record_id(path) for path in store.git.tree(inbox.ensure_inbox(store), "signals") if get_record_id(path)]
 
 
-def expire_signals(store: Store, gone: list[Signal], now: float, get_incident: Optional[GetIncident] = None) -> None:
-    """Delete these signals. The caller holds the lock, and nothing is pending or interrupted."""
-    if not gone:
+def expire_signals(
+    store: Store, gone: list[Signal], now: float, get_incident: Optional[GetIncident] = None,
+    digests: Collection[str] = (),
+) -> None:  # fmt: skip
+    """Delete these signals and digests. The caller holds the lock, and nothing is pending or interrupted."""
+    if not gone and not digests:
         return
     old = inbox.ensure_inbox(store)
     if store.git.get_head_branch() == old:  # the user has it checked out, so it cannot be replaced now
@@ -98,7 +101,7 @@ def expire_signals(store: Store, gone: list[Signal], now: float, get_incident: O
     facts = {
         "old": old,
         "new": f"{INBOX}{store.machine}/{number:04d}",
-        "gone": [signal["id"] for signal in gone],
+        "gone": [*(signal["id"] for signal in gone), *digests],
         "tallies": {
             get_record_path(tally["id"]): yaml_form.emit(tally).decode("utf-8")
             for tally in build_tallies(store, gone, now, get_incident)
@@ -114,15 +117,22 @@ def finish_expiry(store: Store, path: str, facts: Mapping[str, Any]) -> None:
     If not even the first step succeeds, the journal is removed: captures must not wait until the user's git is ready.
     """
     tallies = {name: text.encode("utf-8") for name, text in facts["tallies"].items()}
-    try:
-        main_branch.commit_files(
-            store, tallies, f"roll: {plural(len(facts['gone']), 'signal')} went\n\nMachine: {store.machine}\n"
-        )
-    except (ReflectError, OSError):
-        if not main_branch.has_files(store, tallies):
-            journal.end(path)
-        raise
+    if tallies:  # digests leave none
+        try:
+            subject = f"roll: {_count_gone(facts['gone'])} went"
+            main_branch.commit_files(store, tallies, f"{subject}\n\nMachine: {store.machine}\n")
+        except (ReflectError, OSError):
+            if not main_branch.has_files(store, tallies):
+                journal.end(path)
+            raise
     _replace_inbox(store, path, facts)
+
+
+def _count_gone(gone: Collection[str]) -> str:
+    signals = sum(identity.startswith("SIG-") for identity in gone)
+    digests = len(gone) - signals
+    parts = [plural(signals, "signal")] if signals or not digests else []
+    return ", ".join([*parts, *([plural(digests, "digest")] if digests else [])])
 
 
 def _replace_inbox(store: Store, standing: str, facts: Mapping[str, Any]) -> None:
@@ -144,7 +154,7 @@ def _replace_inbox(store: Store, standing: str, facts: Mapping[str, Any]) -> Non
 
 def _start_generation(store: Store, old: str, ref: str, gone: list[str]) -> None:
     """Commit the old tree without the expired signals, with no parent."""
-    message = f"roll: {plural(len(gone), 'signal')} went, a new generation\n\nMachine: {store.machine}\n".encode()
+    message = f"roll: {_count_gone(gone)} went, a new generation\n\nMachine: {store.machine}\n".encode()
     tree = store.git.resolve(f"{old}^{{tree}}")
     stream = [
         f"commit {ref}\ncommitter {COMMITTER} {max(0, int(time.time()))} +0000\ndata {len(message)}\n".encode(),

@@ -22,35 +22,44 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Optional
 
+    from reflect_git.records.schema import Signal
     from reflect_git.store.expiry import GetIncident
     from reflect_git.store.reading.reader import Snapshot
     from reflect_git.store.repository import Store
 
 _MAX_CLOCK_GAP = 45 * expiry.DAY
 _MIN_CLOCK_RUN = 7 * expiry.DAY
+_RETRY_SECONDS = 3600.0  # after a run that failed or was killed
 _LOG_LIMIT = 256 << 10
 _MIN_PACKS = 8
 _LOCKS = ("objects/info/commit-graphs/commit-graph-chain.lock", "objects/info/commit-graph.lock")
 
 
 def is_due(store: Store, now: float) -> bool:
-    """Return whether the last run is a day ago, or in the future."""
-    last = get_last_run(store)
-    return now - last >= expiry.DAY or last > now
+    """Return whether the last complete run is a day ago, or in the future, and none began within the last hour."""
+    last, began = get_last_run(store), load_state(store).get("began")
+    is_failing = isinstance(began, (int, float)) and 0 <= now - began < _RETRY_SECONDS
+    return (now - last >= expiry.DAY or last > now) and not is_failing
 
 
 def get_last_run(store: Store) -> float:
     """Return the time of the last run; 0 if there was none."""
-    last = _load_state(store).get("last")
+    last = load_state(store).get("last")
     return float(last) if isinstance(last, (int, float)) else 0.0
 
 
-def _load_state(store: Store) -> dict[str, Any]:
+def load_state(store: Store) -> dict[str, Any]:
+    """Return what the last run left: when it began and ended, how, and with which counts."""
     try:
         notes = json_form.loads(files.read_if_exists(store.private_path("upkeep.json")) or b"{}")
     except (ValueError, RecursionError):
         return {}
     return notes if isinstance(notes, dict) else {}
+
+
+def save_state(store: Store, **changes: Any) -> None:
+    """Change some values of the state."""
+    files.write_atomic(store.private_path("upkeep.json"), json_form.dumps({**load_state(store), **changes}))
 
 
 def is_clock_plausible(snapshot: Snapshot, last: float, now: float) -> bool:
@@ -74,12 +83,25 @@ def run_maintenance(store: Store, snapshot: Snapshot, now: float, get_incident: 
 
     `get_incident` names the incident of an expiring failure, so that it is still counted afterwards.
     """
-    first_seen = _get_first_seen(store, expiry.find_misdated(store, snapshot, now), now)
-    believable = is_clock_plausible(snapshot, get_last_run(store), now)
-    notes = json_form.dumps({"last": now, "undated": first_seen})
-    files.write_atomic(store.private_path("upkeep.json"), notes)
-    gone = expiry.find_expired(store, snapshot, now, first_seen) if believable else []
+    gone = find_expired(store, snapshot, now)
+    save_state(store, last=now)
     expiry.expire_signals(store, gone, now, get_incident)
+    clean_up(store, now)
+    return len(gone)
+
+
+def find_expired(store: Store, snapshot: Snapshot, now: float) -> list[Signal]:
+    """List the expired signals of this machine, if the clock is plausible. Remembers when it met misdated ones."""
+    first_seen = _get_first_seen(store, expiry.find_misdated(store, snapshot, now), now)
+    if first_seen != load_state(store).get("undated", {}):
+        save_state(store, undated=first_seen)
+    if not is_clock_plausible(snapshot, get_last_run(store), now):
+        return []
+    return expiry.find_expired(store, snapshot, now, first_seen)
+
+
+def clean_up(store: Store, now: float) -> None:
+    """Restore missing copies, delete old backups, and remove deleted objects. The caller holds the lock."""
     copies.move_lost_to_pending(store)
     copies.restore_missing(store)
     from reflect_git.store import lost_signals  # not needed to check whether it is due
@@ -89,19 +111,18 @@ def run_maintenance(store: Store, snapshot: Snapshot, now: float, get_incident: 
     try:
         lost_signals.refresh_stored(store, now)
         if lost_signals.find_missing(store, now):  # `doctor --fix` can recover them while their objects exist
-            return len(gone)
+            return
         remove_unreachable(store)
     except GitError:  # git cannot pack what it cannot read
         from reflect_git.store import lost_signals
 
         lost_signals.rebuild_if_damaged(store)
         remove_unreachable(store)
-    return len(gone)
 
 
 def _get_first_seen(store: Store, undated: list[str], now: float) -> dict[str, float]:
     """Return when maintenance first met each signal with an impossible date."""
-    known = _load_state(store).get("undated")
+    known = load_state(store).get("undated")
     before = known if isinstance(known, dict) else {}
     noted = {identity: when for identity, when in before.items() if isinstance(when, (int, float))}
     return {identity: noted.get(identity, now) for identity in undated}
