@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Print the number of open questions in this project for Claude Code's status line.
+"""Print the number of open questions in this project, and of guards that fired today, for Claude Code's status line.
 
-Called as `python3 -I -S hooks/statusline.py` after every turn, so it counts nothing itself. It prints the last line of
-a cached file. A capture, a decision or a new day makes that file outdated; it is then rebuilt in the background.
+Called as `python3 -I -S hooks/statusline.py` after every turn, so it counts no questions itself. It prints the last
+line of a cached file. A capture, a decision or a new day makes that file outdated; it is then rebuilt in the background.
 """
 
 from __future__ import annotations
@@ -94,8 +94,12 @@ def main() -> None:
     kept = _read_start(os.path.join(git_dir, "reflect", "cache", paths.count_file_name(digest))).split("\n")
     named, ref, tip, main_tip, day, how, _, line = kept[:8] if len(kept) > 8 else [""] * 8
     is_known = named == digest
-    if line and is_known:
-        os.write(1, (line + "\n").encode())
+    from reflect_git.store.local import firings
+
+    fired = firings.format_today(firings.count_today(git_dir, time.time()))
+    said = " · ".join(filter(None, (line if is_known else "", fired)))
+    if said:
+        os.write(1, (said + "\n").encode())
     seen = [_read_start(os.path.join(git_dir, name)).strip() for name in (ref, "refs/heads/main")]
     if not is_known or how == "guessed" or day != time.strftime("%Y-%m-%d") or seen != [tip, main_tip]:
         _refresh(folder)

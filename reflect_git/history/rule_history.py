@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reflect_git.platform.git import GitProcess
     from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, Exposure, Learning, Project, Signal
-    from reflect_git.rules.guarding.guards import GuardState
+    from reflect_git.rules.guarding.guards import Firings, GuardState
     from reflect_git.store.reading.lookup import RecordLookup
     from reflect_git.store.repository import Store
 
@@ -44,7 +44,8 @@ class RuleHistory:
 
     `learning`: with its current wording and target. `ended_by`: what took it out of force. `replaced_by`: what replaced
     it. `repeats`: repetitions after the approval. `sessions_loaded`: sessions that had it loaded. `hits_before`,
-    `hits_after`: calls that its matcher would have caught. `guard`: its guard on this machine, if it has one.
+    `hits_after`: calls that its matcher would have caught. `guard`: its guard on this machine, if it has one, and in
+    `firings` what it did, if that was asked for.
     """
 
     learning: Learning
@@ -62,6 +63,7 @@ class RuleHistory:
     guard: GuardState | None = None
     commit: str = ""
     pin: Decision | None = None
+    firings: Firings | None = None
 
     @property
     def missing_signals(self) -> int:
@@ -82,7 +84,7 @@ class RuleHistory:
             "signals_gone": self.missing_signals,
             "again": vars(self.repeats),
             "sessions_with_it": self.sessions_loaded,
-            "guard": _build_guard_json(self.guard) if self.guard else None,
+            "guard": _build_guard_json(self.guard, self.firings) if self.guard else None,
             "pinned": self.pin is not None,
             "hits": {"before": vars(self.hits_before), "after": vars(self.hits_after)},
         }
@@ -128,14 +130,14 @@ def build_rule_history(material: RuleRecords, record_id: str, commit: str = "", 
     )  # fmt: skip
 
 
-def _build_guard_json(state: GuardState) -> dict[str, Any]:
+def _build_guard_json(state: GuardState, counts: Firings | None) -> dict[str, Any]:
     made = state.decision or state.waiting
     assert made is not None
     word = "in force" if state.guard else "off" if state.decision else "waiting"
     meta = made["meta"]
     return {
         "mode": meta.get("mode"), "state": word, "matcher": meta.get("matcher"), "instead": meta.get("instead") or None,
-        "decision": made["id"], "problem": state.problem or None,
+        "decision": made["id"], "problem": state.problem or None, **(counts._asdict() if counts else {}),
     }  # fmt: skip
 
 
@@ -202,7 +204,15 @@ def load_rule_history(store: Store, excerpt: RecordLookup, record_id: str) -> Ru
     asked = start_commit_search(store, record_id, MAIN)  # runs while we read
     histories = load_rule_histories(excerpt, [record_id], store.machine)
     commit = read_commit(asked)
-    return replace(histories[record_id], commit=commit) if histories else None
+    if not histories:
+        return None
+    story = replace(histories[record_id], commit=commit)
+    if story.guard:
+        from reflect_git.rules.guarding.guards import Firings, load_firings  # few rules are guarded
+
+        counts = load_firings(store, excerpt.find_mentions(record_id).values())
+        story = replace(story, firings=counts.get(record_id, Firings()))
+    return story
 
 
 def load_rule_histories(excerpt: RecordLookup, wanted: Sequence[str], machine: str) -> dict[str, RuleHistory]:

@@ -13,12 +13,17 @@ import pytest
 from reflect_git.capture import sessions
 from reflect_git.capture.session_figures import hash_skill
 from reflect_git.records.ids import utc
+from reflect_git.rules import derived_files
+from reflect_git.store.local import firings
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.cli.old_store import approve, reword
 from tests.conftest import RunCli
 from tests.guards.guarded_store import build_event, make_guard, send, write_guards
 from tests.hooks.test_session_hooks import exposures
+from tests.hooks.test_statusline import shown
 from tests.rules import reverts
+from tests.rules.guard_calls import guard
 from tests.rules.project_edits import make_project
 from tests.sessions import Session
 from tests.store.store_checks import open_store
@@ -113,8 +118,6 @@ def test_a_file_without_rules_after_a_revert_is_a_version_too(
 ) -> None:
     approve(store, project, PNPM)
     wait_for_next_second()
-    from reflect_git.store.reading import reader
-
     reverts.revert(store, reader.scan(store).history.decisions[-1]["id"])
     session = run_session(home, project, project / "CLAUDE.md")
     assert figures_of(store_home, session)["versions"] == {"CLAUDE.md": 2}
@@ -224,7 +227,12 @@ def test_a_skill_counts_once_for_each_message_and_only_ours_by_name(session: Ses
 def fire(session: Session, store: Store, mode: str, command: str = "npm i zod") -> dict[str, Any]:
     """Let the client ask the guard about the next call."""
     call = session.begin_call("Bash", {"command": command})
-    event = {**json.loads(build_event(command=command)), "session_id": session.name, "tool_use_id": call}
+    event = {
+        **json.loads(build_event(command=command)),
+        "session_id": session.name,
+        "tool_use_id": call,
+        "cwd": session.cwd,
+    }
     answer = send(json.dumps({**event, "prompt_id": session.prompt}, separators=(",", ":")).encode() + b"\n")
     return {"call": call, "answer": answer}
 
@@ -299,3 +307,42 @@ def test_each_part_of_a_resumed_session_counts_its_own_firings(
         session.answer("Then not.")
         session.run_hook("SessionEnd", reason="other")
     assert sorted(one["guards"][pnpm] for one in exposures(store_home)) == [[1, 1, 0], [2, 2, 0]]
+
+
+def test_what_a_guard_did_is_shown(session: Session, store: Store, project: Path, run_cli: RunCli, home: Path) -> None:
+    pnpm = approve(store, project, PNPM)
+    guard(store, pnpm, "deny")
+    derived_files.refresh_guards(store, os.environ, reader.scan(store))
+    session.say("please add zod")
+    for _ in range(2):
+        session.end_call(fire(session, store, "deny")["call"], "hook error", True, **DENIED)
+    said = "fired 2, obeyed 2, last "
+    assert said in run_cli("guards").out, "while the session runs"
+    assert run_cli("status", "--format", "statusline", cwd=project).out == "guards fired 2 today\n"
+    assert shown(project) == "guards fired 2 today\n"
+    session.run_hook("SessionEnd", reason="other")
+    (row,) = run_cli("guards", "--json").json()["data"]
+    assert (row["fired"], row["obeyed"], row["overridden"]) == (2, 2, 0), "and not twice when it has ended"
+    assert row["last"][:10] == utc()[:10], "by the log"
+    assert said in run_cli("why", pnpm).out
+    assert run_cli("why", pnpm, "--json").json()["data"]["guard"]["obeyed"] == 2
+    assert "1, fired 2 today" in run_cli("status").out
+    assert run_cli("status", "--json").json()["data"]["guards_fired_today"] == 2
+
+
+def test_the_log_of_another_day_is_not_counted_today(store: Store) -> None:
+    folder = Path(store.private_path("firings"))
+    folder.mkdir()
+    now = 1_771_200_000.0
+    day = [now - 86_400 * ago for ago in (0, 1)]
+    rows = [{"time": utc(moment), "learning": "LRN-20260211-00000001", "outcome": "denied"} for moment in day]
+    rows.append({**rows[0], "outcome": "ignored"})
+    path = folder / "one.jsonl"
+    path.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
+    os.utime(path, (now, now))
+    assert firings.count_today(store.git_dir, now) == 1
+    os.utime(path, (day[1], day[1]))
+    assert firings.count_today(store.git_dir, now) == 0
+    (folder / "two.jsonl").symlink_to("/dev/zero")
+    assert firings.count_today(store.git_dir, now) == 0
+    assert firings.format_today(0) == ""

@@ -14,6 +14,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.guards import form
 from reflect_git.guards.match import Call, find_match
 from reflect_git.guards.table import read_table
+from reflect_git.records.history import session_hash
 from reflect_git.records.ids import utc_precise
 from reflect_git.rules import amend, revert
 from reflect_git.rules.arrivals import list_arrivals
@@ -252,7 +253,11 @@ def test_firings_are_counted_once(store: Store, rule: str) -> None:
     folder = Path(store.private_path("firings"))
     folder.mkdir()
     row = {"time": "2026-02-11T10:00:00Z", "learning": rule, "mode": "deny", "tool": "Bash", "outcome": "denied"}
-    asked = {**row, "time": "2026-02-12T00:00:00Z", "mode": "ask", "outcome": "asked"}
+    asked = {**row, "time": "2026-02-12T00:00:00Z", "mode": "hint", "outcome": "hinted"}
     (folder / "one.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row) + '\n{"half', encoding="utf-8")
-    (folder / "two.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
-    assert guards.load_firings(store) == {rule: guards.Firings(3, 2, "2026-02-12T00:00:00Z")}
+    (folder / "two.jsonl").write_text(2 * (json.dumps(asked) + "\n"), encoding="utf-8")
+    assert guards.load_firings(store, []) == {rule: guards.Firings(4, 3, 0, "2026-02-12T00:00:00Z")}
+    # The first session ended after its first two lines; the figures count them better than the log alone.
+    end = {"id": "EXP-20260211-00000001", "session": session_hash("one"), "end": "2026-02-11T10:00:00Z"}
+    recorded = [{**end, "guards": {rule: [2, 0, 1]}}, {"id": "DEC-20260211-00000001"}]
+    assert guards.load_firings(store, recorded) == {rule: guards.Firings(4, 1, 1, "2026-02-12T00:00:00Z")}

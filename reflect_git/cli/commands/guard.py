@@ -230,7 +230,9 @@ def unguard_command(cli: CliContext, name: str, reason: str, dry_run: bool) -> N
 @json_option
 @click.pass_obj
 def guards_command(cli: CliContext) -> None:
-    """List the guards: rule, mode, how often each fired and stopped a call here, and when last.
+    """List the guards: rule, mode, and how often each fired.
+
+    "Obeyed": after it fired, no matching call ran in that turn. "Overridden": you said yes to its question.
 
     \b
     reflect-git guards
@@ -238,7 +240,7 @@ def guards_command(cli: CliContext) -> None:
     store = cli.find_store()
     scan = cli.scan(store) if store else None
     states = guards.load_guard_states(scan.history, store.machine) if store and scan else []
-    counts = guards.load_firings(store) if store and states else {}
+    counts = guards.load_firings(store, scan.other_records.values()) if store and scan and states else {}
     if cli.json:
         cli.print_json([_build_state_json(state, counts.get(state.rule["id"], Firings())) for state in states])
         return
@@ -250,7 +252,7 @@ def guards_command(cli: CliContext) -> None:
 
 def _print_state(cli: CliContext, state: GuardState, counts: Firings) -> None:
     record_id, room = state.rule["id"], candidate_view.text_width()
-    figures = f"fired {counts.fired}, denied {counts.denied}"
+    figures = guards.format_firings(counts)
     figures += f", last {format_when(counts.last)}" if counts.last else ""
     shown = f"{click.style(state.mode or 'off', bold=True)}  {figures}" if state.decision else "waiting"
     cli.print_text(f"{click.style(record_id, fg='yellow')}  {shown}")

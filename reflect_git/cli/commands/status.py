@@ -24,6 +24,7 @@ from reflect_git.guards import table
 from reflect_git.records.ids import plural
 from reflect_git.rules import queue
 from reflect_git.store import machines, pending, policy, remotes
+from reflect_git.store.local import firings
 from reflect_git.store.lost_signals import format_names
 from reflect_git.store.reading import waiting_counts
 from reflect_git.sync import urls
@@ -81,6 +82,7 @@ class StatusReport:
     removed: int = 0
     undecided: list[str] = field(default_factory=list)
     guards: int = 0
+    guards_fired_today: int = 0
     guard_entry: str | None = None
     effect: str | None = None
 
@@ -112,7 +114,8 @@ def status_command(cli: CliContext, form: str) -> None:
         return
     if form == "statusline":
         before, scan = waiting_counts.get_branch_tips(store), cli.scan(store)
-        _print_statusline(cli, queue.count_waiting(store, cli.env, scan, _get_cwd(), before))
+        fired = firings.count_today(store.git_dir, time.time())
+        _print_statusline(cli, queue.count_waiting(store, cli.env, scan, _get_cwd(), before), fired)
         return
     capture = get_capture_state(store, cli.env, _get_cwd(), time.time())
     report = StatusReport(root, True, capture.state, paused_until=capture.until, machine=store.machine)
@@ -129,6 +132,7 @@ def status_command(cli: CliContext, form: str) -> None:
     )
     _add_arrivals(report, store, cli.env, scan)
     report.guards = len(table.read_table(store.git_dir))
+    report.guards_fired_today = firings.count_today(store.git_dir, time.time())
     report.guard_entry = guard_entry.entry_state(cli.env, store.root) if report.guards else None
     report.effect = _describe_effect(store, cli.env, scan)
     if cli.json:
@@ -293,7 +297,8 @@ def _build_guard_rows(report: StatusReport) -> list[tuple[str, str, bool]]:
     if not report.guards:
         return []
     if report.guard_entry == guard_entry.PRESENT:
-        return [("guards", str(report.guards), False)]
+        fired = f", fired {report.guards_fired_today} today" if report.guards_fired_today else ""
+        return [("guards", f"{report.guards}{fired}", False)]
     return [("guards", f"{report.guards}, entry in settings.json {report.guard_entry}: reflect-git enable", True)]
 
 
@@ -356,8 +361,15 @@ def _print_rows(cli: CliContext, listed: list[tuple[str, str, bool]]) -> None:
             cli.print_text(line, width + 2)
 
 
-def _print_statusline(cli: CliContext, counted: WaitingCounts) -> None:
+def _print_statusline(cli: CliContext, counted: WaitingCounts, fired: int) -> None:
     if cli.json:
-        cli.print_json({"waiting": counted.waiting, "questions": counted.questions, "going": counted.expiring})
-    elif counted.questions:
-        cli.print_line(waiting_counts.format_status_line(counted))
+        cli.print_json(
+            {
+                "waiting": counted.waiting, "questions": counted.questions, "going": counted.expiring,
+                "guards_fired_today": fired,
+            }
+        )  # fmt: skip
+        return
+    said = " · ".join(filter(None, (waiting_counts.format_status_line(counted), firings.format_today(fired))))
+    if said:
+        cli.print_line(said)

@@ -73,7 +73,7 @@ def format_guard(story: RuleHistory) -> str:
     state = story.guard
     if state is None:
         return ""
-    from reflect_git.rules.guarding.guards import describe_guard  # few rules are guarded
+    from reflect_git.rules.guarding.guards import describe_guard, format_firings  # few rules are guarded
 
     if state.guard and state.decision:
         since = format_when(state.decision["timestamp"])
@@ -81,7 +81,10 @@ def format_guard(story: RuleHistory) -> str:
     else:
         said = f"off: {state.problem}" if state.problem else ""
     waits = f"{state.waiting['meta']['mode']} on {state.waiting['machine']}, not accepted here" if state.waiting else ""
-    return "; ".join(filter(None, (said, waits)))
+    counts = story.firings
+    last = f", last {format_when(counts.last)}" if counts and counts.last else ""
+    done = f"{format_firings(counts)}{last}" if counts and state.decision else ""
+    return "; ".join(filter(None, (said, done, waits)))
 
 
 def _list_turns(story: RuleHistory) -> Iterator[tuple[str, Decision]]:

@@ -6,13 +6,14 @@ it is reverted, which restores the guard before it. A guard from another machine
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import EXIT_DECISION, EXIT_USAGE, ReflectError
 from reflect_git.guards.form import describe_matcher, find_problem
 from reflect_git.guards.table import Guard
+from reflect_git.records.history import session_hash
 from reflect_git.records.ids import utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import GUARD_KINDS, GUARD_MODES
@@ -281,23 +282,51 @@ def _commit(ctx: Context, verb: str, rule: Learning, made: Decision) -> str:
 
 
 class Firings(NamedTuple):
-    """Counts of a guard on this machine: how often it fired and stopped the call; and the time of the last firing."""
+    """How often a guard fired, was obeyed and was overridden by the person; and when it last fired."""
 
     fired: int = 0
-    denied: int = 0
+    obeyed: int = 0
+    overridden: int = 0
     last: str = ""
 
 
-def load_firings(store: Store) -> dict[str, Firings]:
-    """Map each rule to its firings in this machine's log, which is kept as long as signals."""
+def load_firings(store: Store, records: Iterable[Mapping[str, Any]]) -> dict[str, Firings]:
+    """Map each rule to what its guard did: in recorded sessions of all machines, and since then here by the log.
+
+    `records`: session figures, and others, which are ignored. Figures have the time of the session's end. The log,
+    which is kept as long as signals, has that of each firing.
+    """
+    figures = [one for one in records if one["id"].startswith("EXP-") and one.get("guards")]
+    ends: dict[str, str] = {}
     found: dict[str, Firings] = {}
-    for row in firings.iter_rows(store):
-        if row.get("outcome") != firings.IGNORED:
-            rule, moment = row["learning"], str(row.get("time", ""))
-            known = found.get(rule, Firings())
-            is_denied = row.get("outcome") == firings.DENIED
-            found[rule] = Firings(known.fired + 1, known.denied + is_denied, max(known.last, moment))
-    return found
+    for one in figures:
+        ends[one["session"]] = max(one["end"], ends.get(one["session"], ""))
+        for rule, counts in one["guards"].items():
+            found[rule] = _add_firings(found.get(rule), counts, one["end"])
+    last: dict[str, str] = {}
+    for name in firings.list_logs(store):
+        rows = firings.parse_rows(firings.read_log(store, name))
+        end = ends.get(session_hash(name.removesuffix(".jsonl")), "")
+        open_rows = [row for row in rows if str(row.get("time", "")) > end]
+        for rule, counts in firings.count_outcomes(open_rows, {}).items():
+            found[rule] = _add_firings(found.get(rule), counts, "")
+        for row in rows:
+            last[row["learning"]] = max(str(row.get("time", "")), last.get(row["learning"], ""))
+    return {rule: one._replace(last=last.get(rule, one.last)) for rule, one in found.items()}
+
+
+def _add_firings(known: Firings | None, counts: Sequence[int], moment: str) -> Firings:
+    known = known or Firings()
+    fired, obeyed, overridden = counts
+    return Firings(
+        known.fired + fired, known.obeyed + obeyed, known.overridden + overridden, max(known.last, moment)
+    )  # fmt: skip
+
+
+def format_firings(counts: Firings) -> str:
+    """Return `fired 4, obeyed 3, overridden 1`; the parts after the first only if they can say something."""
+    said = f"fired {counts.fired}" + (f", obeyed {counts.obeyed}" if counts.fired else "")
+    return said + (f", overridden {counts.overridden}" if counts.overridden else "")
 
 
 def describe_rule_parts(store: Store, scan: Scan, rules: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -308,7 +337,7 @@ def describe_rule_parts(store: Store, scan: Scan, rules: Iterable[str]) -> dict[
     """
     history = scan.history
     states = {state.rule["id"]: state for state in load_guard_states(history, store.machine)}
-    counts = load_firings(store) if states else {}
+    counts = load_firings(store, scan.other_records.values()) if states else {}
     keyed = {made["subject"] for made in history.decisions if made["key"]}
     found = {}
     for record_id in rules:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reflect_git.platform import files
-from reflect_git.records import json_form
+import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,11 +20,15 @@ _MAX_BYTES = 1 << 22
 
 def list_logs(store: Store) -> list[str]:
     """List the names of all logs, without folders: the session's id and `.jsonl`."""
+    from reflect_git.platform import files
+
     return files.list_names(store.private_path(FOLDER))
 
 
 def read_log(store: Store, name: str) -> bytes:
     """Return the bytes of a log; empty if there is none."""
+    from reflect_git.platform import files
+
     try:
         return files.read_regular(store.private_path(FOLDER, name), _MAX_BYTES)
     except (OSError, ValueError):
@@ -33,6 +37,8 @@ def read_log(store: Store, name: str) -> bytes:
 
 def parse_rows(data: bytes) -> list[dict[str, Any]]:
     """Return the lines of a log; another process may be writing the last one."""
+    from reflect_git.records import json_form
+
     rows = []
     for line in data.splitlines():
         try:
@@ -48,6 +54,33 @@ def iter_rows(store: Store) -> Iterator[dict[str, Any]]:
     """Yield the lines of all logs."""
     for name in list_logs(store):
         yield from parse_rows(read_log(store, name))
+
+
+def count_today(git_dir: str, now: float) -> int:
+    """Return how often guards fired since midnight, local time. The status line calls it after every turn."""
+    folder = os.path.join(git_dir, "reflect", FOLDER)
+    today = time.localtime(now)
+    midnight = time.mktime((today.tm_year, today.tm_mon, today.tm_mday, 0, 0, 0, 0, 0, -1))
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(midnight)).encode()
+    count = 0
+    try:
+        with os.scandir(folder) as listed:
+            recent = [
+                one.path for one in listed if one.is_file(follow_symlinks=False) and one.stat().st_mtime >= midnight
+            ]
+        for path in recent:
+            with open(path, "rb") as file:
+                lines = file.read(_MAX_BYTES).split(b"\n")
+            times = [line.partition(b'"time":"')[2][:20] for line in lines if b'"outcome":"ignored"' not in line]
+            count += sum(moment >= since for moment in times if moment)
+    except OSError:  # no guard has fired yet
+        pass
+    return count
+
+
+def format_today(count: int) -> str:
+    """Return `guards fired 3 today`; empty if none did."""
+    return f"guards fired {count} today" if count else ""
 
 
 def count_outcomes(rows: Sequence[Mapping[str, Any]], calls: Mapping[str, str]) -> dict[str, list[int]]:
