@@ -2,7 +2,8 @@
 """Print the number of open questions in this project, and of guards that fired today, for Claude Code's status line.
 
 Called as `python3 -I -S hooks/statusline.py` after every turn, so it counts no questions itself. It prints the last
-line of a cached file. A capture, a decision or a new day makes that file outdated; it is then rebuilt in the background.
+line of a cached file. A capture, a decision or a new day makes that file outdated; it is then rebuilt in the
+background.
 """
 
 from __future__ import annotations

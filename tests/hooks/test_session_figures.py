@@ -324,8 +324,9 @@ def test_what_a_guard_did_is_shown(session: Session, store: Store, project: Path
     (row,) = run_cli("guards", "--json").json()["data"]
     assert (row["fired"], row["obeyed"], row["overridden"]) == (2, 2, 0), "and not twice when it has ended"
     assert row["last"][:10] == utc()[:10], "by the log"
-    assert said in run_cli("why", pnpm).out
-    assert run_cli("why", pnpm, "--json").json()["data"]["guard"]["obeyed"] == 2
+    line = (project / "CLAUDE.md").read_text().splitlines().index("- Use pnpm, not npm") + 1
+    assert said in run_cli("why", f"CLAUDE.md:{line}", cwd=project).out
+    assert said in run_cli("show", pnpm).out
     assert "1, fired 2 today" in run_cli("status").out
     assert run_cli("status", "--json").json()["data"]["guards_fired_today"] == 2
 

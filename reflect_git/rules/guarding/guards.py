@@ -6,6 +6,7 @@ it is reverted, which restores the guard before it. A guard from another machine
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -282,7 +283,7 @@ def _commit(ctx: Context, verb: str, rule: Learning, made: Decision) -> str:
 
 
 class Firings(NamedTuple):
-    """How often a guard fired, was obeyed and was overridden by the person; and when it last fired."""
+    """Counts of a guard: fired, obeyed, overridden by the person; and the time of the last firing."""
 
     fired: int = 0
     obeyed: int = 0
@@ -296,23 +297,32 @@ def load_firings(store: Store, records: Iterable[Mapping[str, Any]]) -> dict[str
     `records`: session figures, and others, which are ignored. Figures have the time of the session's end. The log,
     which is kept as long as signals, has that of each firing.
     """
-    figures = [one for one in records if one["id"].startswith("EXP-") and one.get("guards")]
-    ends: dict[str, str] = {}
     found: dict[str, Firings] = {}
-    for one in figures:
-        ends[one["session"]] = max(one["end"], ends.get(one["session"], ""))
-        for rule, counts in one["guards"].items():
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in records:
+        for rule, counts in (one.get("guards") or {}).items() if one["id"].startswith("EXP-") else ():
+            counted[one["session"]][rule] += counts[0]
             found[rule] = _add_firings(found.get(rule), counts, one["end"])
     last: dict[str, str] = {}
     for name in firings.list_logs(store):
         rows = firings.parse_rows(firings.read_log(store, name))
-        end = ends.get(session_hash(name.removesuffix(".jsonl")), "")
-        open_rows = [row for row in rows if str(row.get("time", "")) > end]
-        for rule, counts in firings.count_outcomes(open_rows, {}).items():
-            found[rule] = _add_firings(found.get(rule), counts, "")
         for row in rows:
             last[row["learning"]] = max(str(row.get("time", "")), last.get(row["learning"], ""))
+        known = counted[session_hash(name.removesuffix(".jsonl"))]
+        for rule, counts in firings.count_outcomes(_drop_counted(rows, known), {}).items():
+            found[rule] = _add_firings(found.get(rule), counts, "")
     return {rule: one._replace(last=last.get(rule, one.last)) for rule, one in found.items()}
+
+
+def _drop_counted(rows: Iterable[dict[str, Any]], counted: Counter[str]) -> list[dict[str, Any]]:
+    """Return the lines of a log that are not in the session's figures yet: these have the first lines of each rule."""
+    left = []
+    for row in rows:
+        if counted[row["learning"]] > 0:
+            counted[row["learning"]] -= row.get("outcome") != firings.IGNORED
+        else:
+            left.append(row)
+    return left
 
 
 def _add_firings(known: Firings | None, counts: Sequence[int], moment: str) -> Firings:
