@@ -259,5 +259,5 @@ def test_firings_are_counted_once(store: Store, rule: str) -> None:
     assert guards.load_firings(store, []) == {rule: guards.Firings(4, 3, 0, "2026-02-12T00:00:00Z")}
     # The first session ended after its first two lines; the figures count them better than the log alone.
     end = {"id": "EXP-20260211-00000001", "session": session_hash("one"), "end": "2026-02-11T10:00:00Z"}
-    recorded = [{**end, "guards": {rule: [2, 0, 1]}}, {"id": "DEC-20260211-00000001"}]
+    recorded: list[Any] = [{**end, "guards": {rule: [2, 0, 1]}}, {"id": "DEC-20260211-00000001"}]
     assert guards.load_firings(store, recorded) == {rule: guards.Firings(4, 1, 1, "2026-02-12T00:00:00Z")}
