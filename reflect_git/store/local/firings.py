@@ -7,7 +7,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from reflect_git.store.repository import Store
@@ -48,12 +48,6 @@ def parse_rows(data: bytes) -> list[dict[str, Any]]:
         if isinstance(row, dict) and isinstance(row.get("learning"), str):
             rows.append(row)
     return rows
-
-
-def iter_rows(store: Store) -> Iterator[dict[str, Any]]:
-    """Yield the lines of all logs."""
-    for name in list_logs(store):
-        yield from parse_rows(read_log(store, name))
 
 
 def count_today(git_dir: str, now: float) -> int:
