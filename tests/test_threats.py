@@ -16,7 +16,6 @@ PAGE = TESTS.parent / "docs" / "threat-model.md"
 
 # Cases of features that are not built, so nothing can be tested.
 NOT_BUILT = {
-    46: "no score reverts a rule, a person does",
     47: "no skills are made",
     70: "there is no panel",
     71: "there is no panel",
