@@ -319,3 +319,42 @@ def test_without_a_terminal_review_lists_it(store: Store, run_cli: RunCli) -> No
     told = run_cli("review", "--json", cwd=reverts.get_current_project()).json()
     assert [one["learnings"] for one in told["going_back"]] == [[rule]] and told["taken_back"] == []
     assert told["going_back"][0]["priority"] == 2
+
+
+def test_upkeep_goes_back_and_says_so(store: Store, run_cli: RunCli) -> None:
+    rule = tell_story(store)
+    steps = run_cli("upkeep", "--json", cwd=reverts.get_current_project()).json()["data"]["steps"]
+    assert "auto-revert" not in [step["name"] for step in steps] and list_rules_in_force(store) == [rule]
+    allow(store)
+    steps = run_cli("upkeep", "--json", cwd=reverts.get_current_project()).json()["data"]["steps"]
+    (step,) = [each for each in steps if each["name"] == "auto-revert"]
+    assert (step["done"], step["text"]) == (1, f"took back {rule}; see 'reflect-git review'")
+    assert list_rules_in_force(store) == [] and rule.encode() not in read_claude_md()
+
+
+def test_upkeep_from_another_folder_finds_the_project(store: Store, run_cli: RunCli, tmp_path: Path) -> None:
+    rule = tell_story(store)
+    allow(store)
+    run_cli("upkeep", cwd=tmp_path)
+    assert list_rules_in_force(store) == [] and rule.encode() not in read_claude_md()
+
+
+def test_a_harmful_rule_is_only_proposed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = tell_story(store, after=4.2)
+    allow(store)
+    judged = table.load_effects
+
+    def load_harmful(*given: Any) -> Any:
+        found = judged(*given)
+        rules = [
+            one._replace(judged=one.judged._replace(verdict=one.judged.verdict._replace(verdict="harmful?")))
+            for one in found.rules
+        ]
+        return found._replace(rules=rules)
+
+    monkeypatch.setattr(table, "load_effects", load_harmful)
+    (one,) = look(store)
+    assert (one.cause, one.question, [each["id"] for each in one.rules]) == ("harmful", "retire this rule?", [rule])
+    assert act(store) == []
+    going_back.keep(open_queue(store), one, BY)
+    assert look(store) == []
