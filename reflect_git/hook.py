@@ -152,10 +152,16 @@ def _build_unique_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def handle_failure(store: Store, event: Event, folder: str, env: Env) -> None:
-    """Handle PostToolUseFailure: capture the failed tool call."""
+    """Handle PostToolUseFailure: capture the failed tool call, and tell Claude if it should stop trying."""
     from reflect_git.capture.failure import build_facts
 
     _capture_facts(store, build_facts(event, paths.home_dir(env)), folder, env)
+    if "hint" in store.get_values("reflect.escalate"):
+        from reflect_git.capture import escalation
+
+        text = escalation.build_hint(event, paths.projects_dir(env))
+        if text and _is_first_to_print(store, event):
+            _print_json({"hookSpecificOutput": {"hookEventName": "PostToolUseFailure", "additionalContext": text}})
 
 
 def handle_stop_failure(store: Store, event: Event, folder: str, env: Env) -> None:
@@ -366,7 +372,8 @@ def _is_first_to_print(store: Store, event: Event) -> bool:
     from reflect_git.platform import files
     from reflect_git.records.ids import digest
 
-    moment = (str(event.get(name)) for name in ("hook_event_name", "session_id", "prompt_id", "trigger", "source"))
+    names = ("hook_event_name", "session_id", "prompt_id", "trigger", "source", "tool_use_id")
+    moment = (str(event.get(name)) for name in names)
     size = str(os.path.getsize(_get_transcript(event)))
     return files.create_exclusive(store.private_path("cache", f".tmp-spoken-{digest(*moment, size)[:20]}"))
 

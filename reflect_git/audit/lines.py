@@ -139,7 +139,7 @@ def _report_unknown(ctx: AuditContext, audited: AuditedFile, line: EntryLine) ->
 def _get_approved_text(ctx: AuditContext, record_id: str) -> str:
     """Return the approved text in the form of its file."""
     item = item_of(ctx.in_force[record_id])
-    return improvements.get_text(item) if isinstance(item, improvements.Improvement) else item.text
+    return improvements.get_text(item) if isinstance(item, improvements.Improvement) else item.words
 
 
 def _find_difference(ctx: AuditContext, line: EntryLine, approved: str) -> tuple[str, str]:
@@ -212,7 +212,7 @@ def _parse_entries(target: Target, data: bytes | None) -> Iterator[EntryLine]:
     if target.form == "rules":
         rule = rules_file.parse(data) if data is not None else None
         if rule:
-            yield EntryLine(rule.id, rule.text, 1)
+            yield EntryLine(rule.id, rule.words, 1)
     elif target.form == "improvements":
         yield from (EntryLine(one.id, one.text, one.start + 1) for one in improvements.find_proposals(data))
     else:

@@ -150,6 +150,23 @@ class WordChoice(click.Choice[str]):
         return str(value)
 
 
+def resolve_numbers(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+    """Replace the number of a rule, such as PROJ-014, by its id; leave every other name as it is."""
+    from reflect_git.records.rule_numbers import find_numbered_rule, normalise_number
+
+    if isinstance(value, tuple):
+        return tuple(resolve_numbers(ctx, _param, each) for each in value)
+    number = normalise_number(value) if isinstance(value, str) else ""
+    cli = ctx.find_object(CliContext) if number else None
+    store = cli.find_store() if cli else None
+    if cli is None or store is None:
+        return value
+    found = find_numbered_rule(cli.scan(store).history, number)
+    if not found:
+        raise ReflectError(f"no rule '{number}'", "list them with 'reflect-git rules --all'", code="unknown-id")
+    return found
+
+
 _MAX_COMPLETIONS = 200
 _HELP_WIDTH = 60
 

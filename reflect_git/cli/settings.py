@@ -138,6 +138,14 @@ ALL_SETTINGS = (
         guarded=("claude",),
         warning="review then sends the redacted words of proposed rules to Claude: {price}",
     ),
+    Setting(
+        "reflect.escalate",
+        "word",
+        "off",
+        "after three failed attempts, tell Claude to ask",
+        words=("off", "hint"),
+        guarded=("hint",),
+    ),
     Setting("reflect.wording.model", "text", "haiku", "the model that words rules", guarded=ANY_VALUE),
     Setting("reflect.wording.timeout", "seconds", "60", "seconds that Claude may take to word rules"),
     Setting(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.errors import ReflectError
 from reflect_git.records.history import History, session_hash
 from reflect_git.records.ids import utc
+from reflect_git.records.rule_numbers import number_rules
 from reflect_git.rules import project_files, snapshot
 from reflect_git.store import target_versions
 from reflect_git.targets import target_files
@@ -45,6 +46,7 @@ class RuleInForce:
     signals: list[str]
     until: str | None = None
     pinned: bool = False
+    number: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -70,7 +72,10 @@ class RuleFilter:
         return is_here and not is_global if self.where == PROJECT else is_global or is_here
 
     def has_words(self, rule: RuleInForce) -> bool:
-        return self.words.casefold() in f"{rule.id}\n{rule.text}\n{rule.title}\n{rule.target['path']}".casefold()
+        return (
+            self.words.casefold()
+            in f"{rule.id}\n{rule.number}\n{rule.text}\n{rule.title}\n{rule.target['path']}".casefold()
+        )
 
 
 def list_rules(scan: Scan, choice: RuleFilter, history: History | None = None) -> list[RuleInForce]:
@@ -79,9 +84,9 @@ def list_rules(scan: Scan, choice: RuleFilter, history: History | None = None) -
     chosen = [one for one in history.get_rules_in_force() if choice.matches(one)]
     counted = dict(_count_sessions(scan, chosen))
     amended = {made["subject"]: made["timestamp"] for made in history.decisions if made["kind"] == "amended"}
-    pins = history.get_pins()
+    pins, numbers = history.get_pins(), number_rules(scan.history)
     found = [
-        replace(_build_rule(one, counted[one["id"]], amended.get(one["id"])), pinned=one["id"] in pins)
+        replace(_build_rule(one, counted[one["id"]], amended.get(one["id"]), numbers), pinned=one["id"] in pins)
         for one in chosen
     ]
     return [one for one in sorted(found, key=_get_sort_key) if choice.has_words(one)]
@@ -126,8 +131,9 @@ def list_rules_at_version(
     history = history_at(scan, version.time.replace("Z", ".999Z"))
     known = [history.learnings[one] for one in entries if one in history.learnings]
     counted = dict(_count_sessions(scan, known))
-    rules = [_build_rule(one, counted[one["id"]], None) for one in known]
-    if target.form != "improvements":  # an improvement's heading is not its text
+    numbers = number_rules(scan.history)
+    rules = [_build_rule(one, counted[one["id"]], None, numbers) for one in known]
+    if target.form == "block":  # a heading is not the text
         rules = [replace(one, text=entries[one.id]) for one in rules]
     return [one for one in sorted(rules, key=_get_sort_key) if choice.has_words(one)]
 
@@ -153,11 +159,13 @@ def _map_by_id(rules: Sequence[RuleInForce]) -> Mapping[str, RuleInForce]:
     return {rule.id: rule for rule in rules}
 
 
-def _build_rule(learning: Learning, sessions: int, amended: str | None) -> RuleInForce:
+def _build_rule(
+    learning: Learning, sessions: int, amended: str | None, numbers: Mapping[str, str]
+) -> RuleInForce:  # fmt: skip
     return RuleInForce(
         learning["id"], learning["text"], learning["title"], learning["category"], learning["scope"],
         learning["project"], dict(learning["target"].items()), learning["timestamp"], amended, sessions,  # type: ignore[arg-type]
-        learning["trust"], learning["signals"], learning["meta"].get("until"),
+        learning["trust"], learning["signals"], learning["meta"].get("until"), number=numbers.get(learning["id"], ""),
     )  # fmt: skip
 
 

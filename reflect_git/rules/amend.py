@@ -15,8 +15,10 @@ from reflect_git.candidates.matcher import find_matcher
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.records.ids import utc_precise
+from reflect_git.records.rule_numbers import META, find_numbers_to_record, get_heading
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.approve import (
+    build_heading,
     check_question,
     find_rule_in_force,
     get_details_and_action,
@@ -61,6 +63,7 @@ class AmendRequest:
     to: str = ""
     reason: str = ""
     fields: dict[str, str] = field(default_factory=dict)  # of an improvement: title, impact, details, action
+    numbered: bool = False  # put the rule's number into a heading of its file
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,10 @@ def _build_amended_rule(ctx: Context, old: Learning, text: str, target: Target, 
     }  # fmt: skip
     if target.form == "improvements":
         changes["meta"] = {**old["meta"], "improvement": _build_improvement_fields(old, changes["title"], text, fields)}
-    return cast("Learning", {**old, **changes})
+    new = cast("Learning", {**old, **changes})
+    if wanted.numbered or (get_heading(new) and new["title"] != old["title"]):
+        new["meta"] = {**new["meta"], "heading": build_heading(ctx.scan.history, new)}
+    return new
 
 
 def _build_improvement_fields(old: Learning, title: str, text: str, given: dict[str, str]) -> dict[str, str]:
@@ -171,7 +177,7 @@ def _build_improvement_fields(old: Learning, title: str, text: str, given: dict[
 def _get_content(learning: Learning) -> tuple[Any, ...]:
     """Return the parts of a rule that make an amendment a real change."""
     fields = learning["meta"].get("improvement") if target_of(learning).form == "improvements" else None
-    return learning["text"], learning["target"], learning["title"] if fields else "", fields
+    return learning["text"], learning["target"], learning["title"] if fields else "", fields, get_heading(learning)
 
 
 def _build_plans(
@@ -206,6 +212,8 @@ def write_amendment(
     meta |= {"answer": dict(basis)} if basis else {}
     again = find_repeat_signals(ctx, new["id"]) if new["text"] != amendment.old["text"] else []
     meta |= {"signals": again} if again else {}
+    if get_heading(new) != get_heading(amendment.old) or target_of(amendment.old).form == "improvements":
+        meta |= {META: find_numbers_to_record(ctx.scan.history, new)}
     made = api.build_decision(
         ctx.store, "amended", new["id"], by, utc_precise(), text=new["text"], target=new["target"],
         reason=amendment.reason, meta=meta,
@@ -229,6 +237,8 @@ def _build_step(amendment: Amendment, plan: Plan) -> Step:
     """Turn a plan into a step that also says which ids the file must contain afterwards."""
     if plan.kind in ("add", "remove"):
         return build_steps([plan])[0]
+    if plan.kind == "replace" and amendment.old["text"] == amendment.new["text"] and get_heading(amendment.new):
+        return Step(plan, (get_heading(amendment.new),))
     return (
         Step(plan) if plan.kind == "move" else build_rewording_step(plan, amendment.old["text"], amendment.new["text"])
     )

@@ -14,9 +14,10 @@ from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.language.parse import parse_frame
 from reflect_git.language.rule_form import is_question
 from reflect_git.platform import instruction_files
-from reflect_git.records import schema
+from reflect_git.records import rule_numbers, schema
 from reflect_git.records.ids import get_id_day, plural, timed_id, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
+from reflect_git.records.rule_numbers import find_numbers_to_record, get_heading, normalise_number
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.gate import check_additions, check_secret_fields, check_text, get_declined_hints
@@ -39,6 +40,7 @@ from reflect_git.targets.target_files import Target
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate
+    from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
@@ -64,7 +66,7 @@ class Request(NamedTuple):
     """A person's request to approve; an empty field keeps what the candidate proposes.
 
     `is_own`: the person typed the text at a terminal, so every word is theirs. `wording`: the model that worded the
-    text instead, and what that call cost.
+    text instead, and what that call cost. `numbered`: the rules file begins with a heading that has its number.
     """
 
     candidate: Candidate
@@ -79,6 +81,7 @@ class Request(NamedTuple):
     paths: tuple[str, ...] = ()
     reason: str = ""
     until: str = ""
+    numbered: bool = False
     is_own: bool = False
     wording: Mapping[str, Any] | None = None
 
@@ -125,6 +128,8 @@ def plan_approval(ctx: Context, request: Request) -> Proposal:
     if not target.is_global:
         project_files.require_not_ignored(ctx.store, ctx.place)
     learning = _build_learning(ctx, request, text, record_id, target, now)
+    if request.numbered:
+        learning["meta"]["heading"] = build_heading(ctx.scan.history, learning)
     before = instruction_files.read(ctx.place.path_of(target))
     try:
         made = _build_plans(ctx, target, before, item_of(learning), replaced)
@@ -279,11 +284,22 @@ def _choose_action(kind: str, text: str) -> str:
     return text if kind not in _DEFAULT_ACTIONS or is_order else _DEFAULT_ACTIONS[kind]
 
 
+def build_heading(history: History, learning: Learning) -> str:
+    """Return the heading of a numbered rules file: `PROJ-014: Title`."""
+    if target_of(learning).form != "rules":
+        raise ReflectError("--numbered is for files of rules", "use --to rules --numbered", "usage", EXIT_USAGE)
+    number = find_numbers_to_record(history, learning)[learning["id"]]
+    title = make_safe(learning["title"] or learning["text"])[0]
+    return f"{number}: {api.format_title(title)}"
+
+
 def item_of(learning: Learning) -> Item:
     """Return the entry for this learning as it appears in its file."""
     fields = learning["meta"].get("improvement")
     if target_of(learning).form != "improvements" or not fields:
-        return Rule(learning["id"], learning["text"], learning["category"], tuple(learning["paths"]))
+        return Rule(
+            learning["id"], learning["text"], learning["category"], tuple(learning["paths"]), get_heading(learning)
+        )
     category = learning["category"].replace("-", " ").capitalize()
     return Improvement(
         learning["id"], get_id_day(learning["id"]), learning["title"], category, fields["impact"], fields["details"],
@@ -296,7 +312,7 @@ def matches_text(learning: Learning, text: str) -> bool:
     item = item_of(learning)
     if isinstance(item, Improvement):
         return normalize_text(improvements.get_text(item)) == normalize_text(text)
-    return is_same_text(text, item.text)
+    return is_same_text(text, item.words)
 
 
 def target_of(learning: Learning) -> Target:
@@ -389,6 +405,9 @@ def _build_decisions(
     meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
     meta |= {"wording": dict(proposal.request.wording)} if proposal.request.wording else {}
     meta |= {"baseline": _count_baseline(ctx, learning, candidate.key)}
+    numbers = find_numbers_to_record(ctx.scan.history, learning)
+    heading = normalise_number(learning["meta"].get("heading", "").partition(":")[0])
+    meta |= {rule_numbers.META: {**numbers, **({learning["id"]: heading} if heading else {})}} if numbers else {}
     approved = api.build_decision(
         ctx.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"], key=candidate.key,
         target=learning["target"], reason=proposal.request.reason, meta=meta,

@@ -173,7 +173,7 @@ def parse_entries(kind: str, data: bytes | None) -> dict[str, str]:
     form = FORM_BY_KIND.get(kind, "block")
     if form == "rules":
         rule = rules_file.parse(data or b"")
-        return {rule.id: rule.text} if rule else {}
+        return {rule.id: rule.words} if rule else {}
     if form == "improvements":
         return {entry.id: entry.text for entry in improvements.find_proposals(data)}
     block = target_page.find_block(data)

@@ -7,8 +7,9 @@ function here touches an instruction file.
 from __future__ import annotations
 
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.records import schema, yaml_form
+from reflect_git.records import rule_numbers, schema, yaml_form
 from reflect_git.records.ids import digest, plural, random_id, timed_id
+from reflect_git.records.rule_numbers import find_numbers_to_record
 from reflect_git.store.append import append
 from reflect_git.store.repository import get_record_path
 
@@ -54,7 +55,9 @@ def _is_in_project(signal: Signal, project: str) -> bool:
 
 
 def get(snapshot: Snapshot, prefix: str) -> Any:
-    """Return the record with this id or unique prefix of an id."""
+    """Return the record with this id or unique prefix of an id, or the rule with this number."""
+    if rule_numbers.normalise_number(prefix):
+        prefix = rule_numbers.find_numbered_rule(snapshot.history, prefix) or prefix
     return snapshot.by_id[find_id(snapshot.by_id, prefix)]
 
 
@@ -161,16 +164,18 @@ def promote(
     """Record that a person approved a text for a target. The caller writes the target."""
     signal = _get_signal(snapshot, record_id)
     learning_id = timed_id("LRN", now)
-    made = build_decision(
-        store, "approved", learning_id, by, now, text=content, key=signal["key"], target=target,
-        meta={"signals": [signal["id"]]},
-    )  # fmt: skip
     learning: Learning = {
         "id": learning_id, "version": schema.VERSION, "timestamp": now, "text": content, "title": format_title(content),
         "category": signal["category"], "scope": "project" if signal["project"] else "global",
         "project": signal["project"], "target": target, "topic": None, "paths": [], "signals": [signal["id"]],
-        "decision": made["id"], "supersedes": [], "reason": "", "trust": signal["trust"], "matcher": None, "meta": {},
+        "decision": "", "supersedes": [], "reason": "", "trust": signal["trust"], "matcher": None, "meta": {},
     }  # fmt: skip
+    numbers = find_numbers_to_record(snapshot.history, learning)
+    made = build_decision(
+        store, "approved", learning_id, by, now, text=content, key=signal["key"], target=target,
+        meta={"signals": [signal["id"]], **({rule_numbers.META: numbers} if numbers else {})},
+    )  # fmt: skip
+    learning["decision"] = made["id"]
     trailers = {"Signal-Id": [signal["id"]], "Learning-Id": [learning_id], "Target": [target["path"]]}
     commit_records(
         store, [learning, made], f"approve: {format_title(content)}", {**trailers, "Approved-By": [by["road"]]}

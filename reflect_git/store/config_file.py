@@ -112,6 +112,7 @@ POLICIES = {
     "reflect.judge.model": ("haiku", ("haiku",)),
     "reflect.judge.rubric": ("", ()),
     "reflect.judge.timeout": ("120", ()),
+    "reflect.escalate": ("off", ("off",)),
     "reflect.maxUsdPerDay": ("2.00", ()),
     "reflect.sign": ("none", ("ssh", "gpg")),
     "reflect.sync.apply": ("ask", ("ask",)),

@@ -165,7 +165,8 @@ def find_text_line(data: bytes | None, found: Finding) -> int:
     lines = list(pages.read_page(data).lines)
     start = max(found.line - 1, markdown.count_front_matter_lines(lines))
     below = enumerate(map(str.strip, lines[start:]), start + 1)
-    return next((at for at, line in below if line and not target_page.ID_PATTERN.match(line)), found.line)
+    above = (target_page.ID_PATTERN, rules_file.HEADING_PATTERN)
+    return next((at for at, line in below if line and not any(one.match(line) for one in above)), found.line)
 
 
 def compare_file(form: str, data: bytes | None, items: Sequence[Item]) -> list[Finding]:
@@ -178,7 +179,7 @@ def compare_file(form: str, data: bytes | None, items: Sequence[Item]) -> list[F
     if not rules:
         live = rules_file.parse(data or b"")
         return [Finding("foreign", live.id, live=live.text, line=1)] if live else []
-    return [found for rule in rules for found in compare_rules_file(data, RulesFile(rule.id, rule.text, rule.paths))]
+    return [found for rule in rules for found in compare_rules_file(data, _build_rules_file(rule))]
 
 
 def compare_block(data: bytes | None, expected: Sequence[tuple[str, str]]) -> list[Finding]:
@@ -250,12 +251,18 @@ _STRUCTURE_PATTERN = re.compile(
 
 
 class Rule(NamedTuple):
-    """A learning as it is written to a file."""
+    """A learning as it is written to a file. `heading`: of a file of its own."""
 
     id: str
     text: str
     category: str
     paths: tuple[str, ...] = ()
+    heading: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return everything that Claude reads of the learning."""
+        return _build_rules_file(self).words
 
 
 Item = Rule | Improvement
@@ -451,7 +458,7 @@ def _render_new_rules_file(target: Target, before: bytes | None, item: Rule) -> 
 
 
 def _build_rules_file(item: Rule) -> RulesFile:
-    return RulesFile(item.id, item.text, item.paths)
+    return RulesFile(item.id, item.text, item.paths, item.heading)
 
 
 def _check_and_return(plan: Plan) -> Plan:

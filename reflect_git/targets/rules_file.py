@@ -7,6 +7,8 @@ paths:
 ---
 
 - Use named exports.
+
+A numbered file has a heading above the text: `## PROJ-014: Use named exports`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from reflect_git.targets.safe_text import RewordedError, is_same_text, make_safe
 
 _MAX_SLUG_WORDS = 6
 _MAX_SLUG_LENGTH = 40
+HEADING_PATTERN = re.compile(r"## ((?:PROJ|AGENT)-[0-9]{3,6}[a-z]{0,3}: .+)")
 
 
 class RulesFile(NamedTuple):
@@ -32,6 +35,12 @@ class RulesFile(NamedTuple):
     id: str
     text: str
     paths: tuple[str, ...] = ()
+    heading: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return everything that Claude reads in the file: heading and text."""
+        return f"{self.heading}. {self.text}" if self.heading else self.text
 
 
 def build_slug(words: str, record_id: str) -> str:
@@ -50,7 +59,8 @@ def render(rule: RulesFile) -> bytes:
         raise ReflectError("the text of the learning is empty", "give it with --text", code="empty")
     paths = "".join(f"  - {quote_text(path)}\n" for path in rule.paths)
     front = f"id: {rule.id}\n" + (f"paths:\n{paths}" if paths else "")
-    return f"---\n{front}---\n\n- {line}\n".encode()
+    heading = f"## {rule.heading}\n\n" if rule.heading else ""
+    return f"---\n{front}---\n\n{heading}- {line}\n".encode()
 
 
 def parse(data: bytes) -> RulesFile | None:
@@ -67,7 +77,9 @@ def parse(data: bytes) -> RulesFile | None:
     if not isinstance(front.get("id"), str) or not re.fullmatch(r"LRN-[0-9]{8}-[0-9a-z]+", front["id"]):
         return None
     body = [line for line in lines[end:] if not is_blank(line)]
-    return RulesFile(front["id"], strip_bullet(body), _parse_paths(front.get("paths")))
+    named = HEADING_PATTERN.fullmatch(body[0].rstrip()) if body else None
+    text = strip_bullet(body[1:] if named else body)
+    return RulesFile(front["id"], text, _parse_paths(front.get("paths")), named[1] if named else "")
 
 
 def has_same_rule(data: bytes, rule: RulesFile) -> bool:
@@ -77,6 +89,7 @@ def has_same_rule(data: bytes, rule: RulesFile) -> bool:
         live is not None
         and live.id == rule.id
         and set(live.paths) == set(rule.paths)
+        and live.heading == rule.heading
         and is_same_text(live.text, rule.text)
     )
 
@@ -91,7 +104,7 @@ def check_removal(data: bytes, rule: RulesFile, force: bool = False) -> None:
 
 
 def _format_rule(rule: RulesFile) -> str:
-    return f"{rule.text} ({', '.join(rule.paths)})" if rule.paths else rule.text
+    return f"{rule.words} ({', '.join(rule.paths)})" if rule.paths else rule.words
 
 
 def _parse_paths(value: object) -> tuple[str, ...]:

@@ -87,8 +87,8 @@ def test_rules_are_listed_with_where_and_since_when(
     assert (rule["target"], rule["sessions"], rule["amended"]) == ({"kind": "project", "path": "CLAUDE.md"}, 1, None)
     day = local_day(parse_utc(rule["since"]))
     assert run_cli("rules", cwd=project).out == (
-        f"global\n{everywhere}  since {day}, 1 session\n    → ~/.claude/CLAUDE.md\n    Answer in German\n\n"
-        f"project shop\n{here}  since {day}, 1 session\n    → CLAUDE.md\n    Use pnpm, not npm\n"
+        f"global\nPROJ-002  {everywhere}  since {day}, 1 session\n    → ~/.claude/CLAUDE.md\n    Answer in German\n\n"
+        f"project shop\nPROJ-001  {here}  since {day}, 1 session\n    → CLAUDE.md\n    Use pnpm, not npm\n"
     )
 
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("record_id", metavar="[ID]", default="", shell_complete=options.complete_records)
+@click.argument(
+    "record_id", metavar="[ID]", default="", callback=options.resolve_numbers, shell_complete=options.complete_records
+)
 @click.option(
     "--match", "pattern", metavar="REGEX", default="", help="Everything that matches a Python regular expression."
 )

@@ -40,19 +40,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("record_id", metavar="ID", shell_complete=options.complete_waiting)
+@click.argument("record_id", metavar="ID", callback=options.resolve_numbers, shell_complete=options.complete_waiting)
 @click.option("--to", metavar="TARGET", default="", help=f"Where to write it: {TARGETS}.")
 @click.option("--text", metavar="TEXT", default="", help="Another wording.")
 @click.option("--with", "joined", metavar="ID,ID", default="", help="Proposed rules to merge into it.")
 @click.option(
-    "--supersedes", metavar="LRN", multiple=True, shell_complete=options.complete_rules,
-    help="The rule that it replaces.",
+    "--supersedes", metavar="LRN", multiple=True, callback=options.resolve_numbers,
+    shell_complete=options.complete_rules, help="The rule that it replaces.",
 )  # fmt: skip
 @click.option("--title", metavar="TEXT", default="", help="A few words for the log.")
 @click.option("--impact", metavar="TEXT", default="", help="For improvements: low, medium or high.")
 @click.option("--details", metavar="TEXT", default="", help="For improvements: what is wrong.")
 @click.option("--action", metavar="TEXT", default="", help="For improvements: what to do.")
 @click.option("--paths", metavar="GLOB", multiple=True, help="For rules: load only with matching files.")
+@click.option("--numbered", is_flag=True, help="For rules: begin the file with a heading, such as PROJ-014: Title.")
 @click.option("--until", metavar="DATE", default="", help="Last day it applies, such as 2027-03-01.")
 @reason_option
 @project_option
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def approve_command(
     cli: CliContext, /, record_id: str, joined: str, project: str | None, dry_run: bool, supersedes: tuple[str, ...],
-    paths: tuple[str, ...], **given: str,
+    paths: tuple[str, ...], numbered: bool, **given: str,
 ) -> None:  # fmt: skip
     """Approve a proposed rule: write it into an instruction file, in one commit with your name."""
     queue = open_queue_with(cli, project, record_id, writes=not dry_run)
@@ -72,6 +73,7 @@ def approve_command(
         joined=others,
         supersedes=supersedes,
         paths=paths,
+        numbered=numbered,
         is_own=is_own,
         wording=None,
         **given,
@@ -127,7 +129,9 @@ def _skip_all(cli: CliContext, dry_run: bool) -> None:
 
 
 @click.command()
-@click.argument("record_id", metavar="[ID]", default="", shell_complete=options.complete_waiting)
+@click.argument(
+    "record_id", metavar="[ID]", default="", callback=options.resolve_numbers, shell_complete=options.complete_waiting
+)
 @click.option("--later", is_flag=True, help="Skip it; ask again in the next review.")
 @click.option("--all", "everything", is_flag=True, help="With --later: skip all proposed rules of the project.")
 @click.option("--never", is_flag=True, help="Dismiss it for good.")

@@ -11,7 +11,7 @@ import click
 
 from reflect_git.candidates.candidate import NOTHING_MESSAGE, format_backtest
 from reflect_git.cli.context import CliContext, printable
-from reflect_git.cli.options import json_option, project_option
+from reflect_git.cli.options import json_option, project_option, resolve_numbers
 from reflect_git.cli.review_setup import (
     open_queue,
     open_queue_if_any,
@@ -39,13 +39,20 @@ _RULE_PREFIX = "LRN"
 @click.option("--all", "everything", is_flag=True, help="List all projects.")
 @click.option("--ask", is_flag=True, help="Print the questions for AskUserQuestion as JSON.")
 @click.option(
-    "--id", "record_id", metavar="ID", default="", help="With --ask: only this proposed rule, or a rule to reword."
-)
+    "--id", "record_id", metavar="ID", default="", callback=resolve_numbers,
+    help="With --ask: only this proposed rule, or a rule to reword.",
+)  # fmt: skip
 @click.option("--text", metavar="TEXT", default="", help="With --ask --id: another wording.")
 @click.option(
     "--with", "joined", metavar="ID,ID", default="", help="With --ask --id: merge these proposed rules into it."
 )
-@click.option("--supersedes", metavar="LRN", multiple=True, help="With --ask --id: the rule it replaces.")
+@click.option(
+    "--supersedes",
+    metavar="LRN",
+    multiple=True,
+    callback=resolve_numbers,
+    help="With --ask --id: the rule it replaces.",
+)
 @click.option("--title", metavar="TEXT", default="", help="With --ask --id: as for 'approve'.")
 @click.option("--impact", metavar="TEXT", default="", help="With --ask --id: as for 'approve'.")
 @click.option("--details", metavar="TEXT", default="", help="With --ask --id: as for 'approve'.")

@@ -29,24 +29,28 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("record_id", metavar="LRN", shell_complete=options.complete_rules)
+@click.argument("record_id", metavar="LRN", callback=options.resolve_numbers, shell_complete=options.complete_rules)
 @click.option("--text", metavar="TEXT", default="", help="The new wording.")
 @click.option("--to", metavar="TARGET", default="", help=f"The new target: {TARGETS}.")
+@click.option("--numbered", is_flag=True, help="Put the number of the rule into a heading of its own file.")
 @reason_option
 @project_option
 @dry_run_option
 @json_option
 @click.pass_obj
 def edit_command(
-    cli: CliContext, record_id: str, text: str, to: str, reason: str, project: str | None, dry_run: bool
+    cli: CliContext, record_id: str, text: str, to: str, numbered: bool, reason: str, project: str | None, dry_run: bool
 ) -> None:
     """Reword a rule, or move it to another file, in one commit.
 
-    Without --text and --to, your editor opens.
+    Without --text, --to and --numbered, your editor opens.
     """
     ctx = open_context(cli, project, writes=not dry_run)
     learning = amend.find_rule_to_amend(ctx, record_id)
-    wanted = AmendRequest(text, to, reason) if text or to else _edit_in_editor(cli, ctx, learning, reason)
+    if text or to or numbered:
+        wanted = AmendRequest(text, to, reason, numbered=numbered)
+    else:
+        wanted = _edit_in_editor(cli, ctx, learning, reason)
     confirm_edit(cli, ctx, amend.plan_amendment(ctx, learning, wanted), dry_run)
 
 
@@ -73,7 +77,7 @@ SECTIONS = {"apply": "Applied", "defer": "Deferred"}
 
 @click.command()
 @click.argument("action", metavar="[apply|defer]", required=False, type=WordChoice("step", tuple(SECTIONS)))
-@click.argument("record_id", metavar="[ID]", required=False)
+@click.argument("record_id", metavar="[ID]", required=False, callback=options.resolve_numbers)
 @project_option
 @dry_run_option
 @json_option

@@ -57,7 +57,9 @@ class _Choice:
 
 
 @click.command()
-@click.argument("name", metavar="[LRN]", default="", shell_complete=options.complete_rules)
+@click.argument(
+    "name", metavar="[LRN]", default="", callback=options.resolve_numbers, shell_complete=options.complete_rules
+)
 @click.option("--mode", type=options.WordChoice("mode", GUARD_MODES), help="watch, hint, ask or deny; else hint.")
 @click.option(
     "--tool", metavar="NAME", default="", help="The tool: Bash, Read, Edit, or an MCP tool such as mcp__x__*."
@@ -197,7 +199,7 @@ def _print_call_result(cli: CliContext, plan: GuardPlan, text: str) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="LRN", shell_complete=options.complete_rules)
+@click.argument("name", metavar="LRN", callback=options.resolve_numbers, shell_complete=options.complete_rules)
 @reason_option
 @dry_run_option
 @json_option
@@ -255,7 +257,8 @@ def _print_state(cli: CliContext, state: GuardState, counts: Firings) -> None:
     figures = guards.format_firings(counts)
     figures += f", last {format_when(counts.last)}" if counts.last else ""
     shown = f"{click.style(state.mode or 'off', bold=True)}  {figures}" if state.decision else "waiting"
-    cli.print_text(f"{click.style(record_id, fg='yellow')}  {shown}")
+    number = f"{click.style(state.number, bold=True)}  " if state.number else ""
+    cli.print_text(f"{number}{click.style(record_id, fg='yellow')}  {shown}")
     cli.print_line(f"    {one_line(state.rule['text'], room - 4)}")
     if state.guard:
         cli.print_line(f"    {one_line(guards.describe_guard(state.guard.matcher, state.guard.instead), room - 4)}")
@@ -280,7 +283,8 @@ def _build_state_json(state: GuardState, counts: Firings) -> dict[str, Any]:
     project = state.rule["project"] if state.rule["scope"] != "global" else None
     word = "in force" if state.guard else "off" if state.decision else "waiting"
     return {
-        "learning": state.rule["id"], "text": state.rule["text"], "mode": made["meta"]["mode"], "state": word,
+        "learning": state.rule["id"], "number": state.number or None, "text": state.rule["text"],
+        "mode": made["meta"]["mode"], "state": word,
         "matcher": made["meta"]["matcher"], "instead": made["meta"].get("instead") or None, "project": project,
         **counts._asdict(), "last": counts.last or None, "since": made["timestamp"], "decision": made["id"],
         "machine": made["machine"], "backtest": made["meta"].get("backtest"), "problem": state.problem or None,

@@ -24,7 +24,9 @@ _NEXT_LABELS = {"look": "look at it    ", "merge": "merge it here ", "send": "as
 
 
 @click.command()
-@click.argument("names", metavar="[LRN]...", nargs=-1, shell_complete=options.complete_rules)
+@click.argument(
+    "names", metavar="[LRN]...", nargs=-1, callback=options.resolve_numbers, shell_complete=options.complete_rules
+)
 @click.option("--branch", metavar="NAME", default=BRANCH, show_default=True, help="Branch to create or extend.")
 @click.option("--quotes", is_flag=True, help="Quote your words in the commit messages.")
 @project_option

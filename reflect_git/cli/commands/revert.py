@@ -39,7 +39,13 @@ _TARGET_KINDS = "project, project-local, global, improvements, agents, agent:NAM
 
 
 @click.command()
-@click.argument("name", metavar="[LRN|DEC|COMMIT|last]", default="", shell_complete=options.complete_revertible)
+@click.argument(
+    "name",
+    metavar="[LRN|DEC|COMMIT|last]",
+    default="",
+    callback=options.resolve_numbers,
+    shell_complete=options.complete_revertible,
+)
 @click.option("--to", metavar="VERSION", default="", help="Revert everything after this version of a file, such as v7.")
 @click.option("--to-target", metavar="TARGET", default="", help=f"With --to, the file: {_TARGET_KINDS}")
 @click.option("--force", is_flag=True, help="Also revert a rule that was reworded in its file.")

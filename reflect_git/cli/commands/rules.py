@@ -28,6 +28,7 @@ from reflect_git.history.rules_at import (
     list_rules,
 )
 from reflect_git.records.ids import plural
+from reflect_git.records.rule_numbers import get_heading
 from reflect_git.rules import project_files
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def rules_command(
             found = [rule for rule in found if parts[rule.id]["decorative"]]
         is_filtered = bool(words or chosen or target or decorative)
         effects = _load_effect_lines(store, scan, place) if found else {}
-        _print_answer(cli, found, is_filtered, _find_absent(store, scan, place), parts=parts, effects=effects)
+        absent = {**_find_old_headings(scan, found), **_find_absent(store, scan, place)}
+        _print_answer(cli, found, is_filtered, absent, parts=parts, effects=effects)
         return
     said, then, now = _load_past_rules(store, scan, place, choice, at)
     if compare:
@@ -128,6 +130,16 @@ def _find_absent(store: Store, scan: Scan, place: project_files.Place) -> Mappin
     found = arrivals.find_absent_rules(arrivals.ArrivalContext(store, place, scan))
     return {
         one: (why, [said.format(declines.get(one, "")) for said in _ABSENT_NOTES[why]]) for one, why in found.items()
+    }
+
+
+def _find_old_headings(scan: Scan, found: list[RuleInForce]) -> Mapping[str, Absent]:
+    """Return the rules whose file has another number in its heading, because two machines had given the same one."""
+    headings = {rule.id: get_heading(scan.history.learnings[rule.id]).partition(":")[0] for rule in found}
+    return {
+        rule.id: ("", [f"its heading says {headings[rule.id]}; to change it: reflect-git edit {rule.id} --numbered"])
+        for rule in found
+        if headings[rule.id] and headings[rule.id] != rule.number
     }
 
 
@@ -175,7 +187,7 @@ def _print_answer(
 
 
 def _build_absent_json(rule: RuleInForce, out: Mapping[str, Absent] | None) -> dict[str, str | None]:
-    return {} if out is None else {"absent": out[rule.id][0] if rule.id in out else None}
+    return {} if out is None else {"absent": (out[rule.id][0] or None) if rule.id in out else None}
 
 
 def _build_effect_json(rule: RuleInForce, effects: Mapping[str, str] | None) -> dict[str, str | None]:
@@ -210,7 +222,8 @@ def _print_rule(cli: CliContext, rule: RuleInForce, absent: list[str]) -> None:
     facts += f", amended {format_day(rule.amended)}" if rule.amended else ""
     facts += f", until {rule.until}" if rule.until else ""
     facts += ", pinned" if rule.pinned else ""
-    cli.print_line(f"{click.style(rule.id, fg='yellow')}  {facts}")
+    number = f"{click.style(rule.number, bold=True)}  " if rule.number else ""
+    cli.print_line(f"{number}{click.style(rule.id, fg='yellow')}  {facts}")
     cli.print_line(click.style(f"    → {one_line(_format_file(cli, rule), room - 6)}", dim=True))
     for line in absent:
         cli.print_text(click.style(f"    {line}", fg="yellow"))

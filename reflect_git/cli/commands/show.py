@@ -49,7 +49,7 @@ class ShowResult:
 
 
 @click.command()
-@click.argument("name", metavar="ID|COMMIT", shell_complete=options.complete_records)
+@click.argument("name", metavar="ID|COMMIT", callback=options.resolve_numbers, shell_complete=options.complete_records)
 @json_option
 @click.pass_obj
 def show_command(cli: CliContext, name: str) -> None:

@@ -20,7 +20,9 @@ _FOLDER, _COUNT = click.Path(exists=True, file_okay=False), click.IntRange(min=1
 
 
 @click.command()
-@click.argument("name", metavar="[LRN]", default="", shell_complete=options.complete_rules)
+@click.argument(
+    "name", metavar="[LRN]", default="", callback=options.resolve_numbers, shell_complete=options.complete_rules
+)
 @click.option("--project", "only_project", is_flag=True, help="Only rules of this project.")
 @click.option(
     "--from", "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Judge simulated histories."

@@ -9,6 +9,7 @@ from reflect_git.candidates.matcher import find_matcher
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.records.ids import utc_precise
+from reflect_git.records.rule_numbers import get_heading
 from reflect_git.rules import amend, write_change
 from reflect_git.rules.amend import Amendment
 from reflect_git.rules.approve import item_of, target_of
@@ -210,6 +211,8 @@ def _parse_file_wording(one: Difference) -> tuple[Learning, Sequence[str]]:
     rule = rules_file.parse(page.data or b"") if page.target.form == "rules" else None
     if rule is not None:
         changes["paths"] = list(rule.paths)
+        if rule.heading != get_heading(old):
+            changes["meta"] = {**old["meta"], "heading": rule.heading}
     return cast("Learning", {**old, **changes}), mended
 
 

@@ -17,6 +17,7 @@ from reflect_git.guards.table import Guard
 from reflect_git.records.history import session_hash
 from reflect_git.records.ids import utc_precise
 from reflect_git.records.named_tuple import NamedTuple
+from reflect_git.records.rule_numbers import number_rules
 from reflect_git.records.schema import GUARD_KINDS, GUARD_MODES
 from reflect_git.redact import redact
 from reflect_git.rules.dismiss import find_declines
@@ -41,7 +42,7 @@ _MAX_INSTEAD_LENGTH = 300
 class GuardState(NamedTuple):
     """The guard of one rule. `guard`: in force here, from `decision`. `waiting`: from another machine, not accepted.
 
-    `problem`: why a guard that was decided here is not in force.
+    `problem`: why a guard that was decided here is not in force. `number`: of the rule, as PROJ-014.
     """
 
     rule: Learning
@@ -49,6 +50,7 @@ class GuardState(NamedTuple):
     decision: Decision | None
     waiting: Decision | None
     problem: str = ""
+    number: str = ""
 
     @property
     def mode(self) -> str:
@@ -97,7 +99,8 @@ def load_guard_states(history: History, machine: str) -> list[GuardState]:
         return []
     declined = find_declines(history, machine)
     rules = [rule for rule in history.get_rules_in_force() if rule["id"] in by_rule and rule["id"] not in declined]
-    states = (_build_state(rule, by_rule[rule["id"]], machine) for rule in rules)
+    numbers = number_rules(history)
+    states = (_build_state(rule, by_rule[rule["id"]], machine, numbers.get(rule["id"], "")) for rule in rules)
     return [state for state in states if state.decision or state.waiting]
 
 
@@ -106,7 +109,7 @@ def find_guard_state(history: History, machine: str, rule: str) -> GuardState | 
     return next((state for state in load_guard_states(history, machine) if state.rule["id"] == rule), None)
 
 
-def _build_state(rule: Learning, decisions: list[Decision], machine: str) -> GuardState:
+def _build_state(rule: Learning, decisions: list[Decision], machine: str, number: str) -> GuardState:
     """Follow the decisions in order. Switching off needs no yes here: without a guard, calls run as usual."""
     active: Decision | None = None
     waiting: Decision | None = None
@@ -119,9 +122,14 @@ def _build_state(rule: Learning, decisions: list[Decision], machine: str) -> Gua
         else:
             waiting = made
     problem = _find_guard_problem(rule, active) if active else ""
-    guard = _build_guard(rule, active) if active and not problem else None
+    guard = _build_guard(rule, active, number) if active and not problem else None
     return GuardState(
-        rule, guard, active, waiting if waiting and not _find_guard_problem(rule, waiting) else None, problem
+        rule,
+        guard,
+        active,
+        waiting if waiting and not _find_guard_problem(rule, waiting) else None,
+        problem,
+        number,
     )
 
 
@@ -144,13 +152,13 @@ def _find_guard_problem(rule: Learning, made: Decision) -> str:
     return "" if is_same else "the rule was reworded since"
 
 
-def _build_guard(rule: Learning, made: Decision) -> Guard:
+def _build_guard(rule: Learning, made: Decision, number: str) -> Guard:
     meta = made["meta"]
     project = rule["project"] if rule["scope"] != "global" else None
     agent = get_agent_name(Target(rule["target"]["kind"], rule["target"]["path"]))
     return Guard(
         rule["id"], meta["mode"], meta["matcher"], rule["text"], meta.get("instead", ""),
-        project["key"] if project else None, agent=agent,
+        project["key"] if project else None, number, agent,
     )  # fmt: skip
 
 
