@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from reflect_git.capture.transcript.turn import Turn
 
 ATTEMPTS = 3
-SETTING, HINT = "reflect.escalate", "hint"
 _MAX_BYTES = 4 << 20
 _SECONDS = 1.0
 _MAX_SHOWN = 200

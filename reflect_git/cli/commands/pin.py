@@ -15,7 +15,7 @@ _WIDTH = 100
 
 
 @click.command()
-@click.argument("name", metavar="LRN", shell_complete=options.complete_rules)
+@click.argument("name", metavar="LRN", callback=options.resolve_numbers, shell_complete=options.complete_rules)
 @reason_option
 @dry_run_option
 @json_option
@@ -33,7 +33,7 @@ def pin_command(cli: CliContext, name: str, reason: str, dry_run: bool) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="LRN", shell_complete=options.complete_rules)
+@click.argument("name", metavar="LRN", callback=options.resolve_numbers, shell_complete=options.complete_rules)
 @reason_option
 @dry_run_option
 @json_option
