@@ -1,0 +1,116 @@
+"""Run `reflect-git tidy`: propose to join, split and retire the rules of one file, as one change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from reflect_git.cli.context import CliContext, one_line, printable, terminal_width
+from reflect_git.cli.options import dry_run_option, json_option, project_option
+from reflect_git.cli.review_setup import (
+    find_approver,
+    format_undo_hint,
+    open_context,
+    print_commit_advice,
+    print_diff,
+    require_typed_yes,
+)
+from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.records.ids import plural
+from reflect_git.rules.approver import ApprovalRequest
+from reflect_git.rules.derived_files import refresh_derived_files
+
+if TYPE_CHECKING:
+    from reflect_git.judge.tidy import TidyChange, TidyProposal
+
+
+@click.command()
+@click.argument("target", default="", metavar="[TARGET]")
+@click.option("--skip", metavar="N,N", default="", help="Leave out these proposals.")
+@project_option
+@dry_run_option
+@json_option
+@click.pass_obj
+def tidy_command(cli: CliContext, target: str, skip: str, project: str | None, dry_run: bool) -> None:
+    """Propose to join rules that mean the same, split long ones and retire what no longer holds.
+
+    It shows a diff for each proposal, and writes what you choose as one commit, which one revert undoes. No rule
+    vanishes: a decision says what replaced or ended it. A pinned rule stays as it is. No model is called.
+
+    \b
+    Examples:
+      reflect-git tidy --dry-run
+      reflect-git tidy global --skip 2
+    """
+    from reflect_git.judge import tidy
+
+    if not dry_run:
+        cli.require_outside_client("tidying a file is a person's decision", ["tidy", *([target] if target else [])])
+    ctx = open_context(cli, project, writes=not dry_run)
+    file = tidy.choose_target(ctx, target)
+    found = tidy.propose(ctx, file)
+    change = tidy.plan_change(ctx, file, [one for at, one in enumerate(found, 1) if at not in _parse_numbers(skip)])
+    if (cli.json and dry_run) or not change.steps:
+        _print_proposals(cli, change, ctx.place.label_of(file))
+        return
+    if not cli.json:
+        _show_steps(cli, change, found)
+    if dry_run:
+        return
+    first = change.steps[0]
+    text = first.new[0]["text"] if first.new else first.old[0]["text"]
+    by, _ = find_approver(cli, ctx, ApprovalRequest(first.old[0]["id"], text, target or "project"))
+    require_typed_yes(cli, change.findings, change.diff)
+    if by["road"] == "terminal" and not cli.ask_yes_no(f"{tidy.describe(change)}?"):
+        raise ReflectError("nothing was changed", code="declined")
+    done = tidy.write(ctx, change, by)
+    refresh_derived_files(ctx.store, cli.env, cli.scan(ctx.store))
+    if cli.json:
+        cli.print_json({**vars(done), "steps": [_step_json(step.proposal, step.diff) for step in change.steps]})
+        return
+    cli.print_text(printable(f"{tidy.describe(change)}, commit {done.commit[:10]}"))
+    print_commit_advice(cli, ctx, done.target)
+    cli.print_note(format_undo_hint(by["road"], done.commit))
+
+
+def _parse_numbers(skip: str) -> set[int]:
+    words = [word.strip() for word in skip.split(",") if word.strip()]
+    if not all(word.isascii() and word.isdigit() for word in words):
+        raise ReflectError(f"'{skip}' is not a list of numbers", "such as --skip 1,3", "usage", EXIT_USAGE)
+    return set(map(int, words))
+
+
+def _step_json(one: TidyProposal, diff: str) -> dict[str, object]:
+    return {
+        "kind": one.kind, "rules": list(one.rules), "texts": list(one.texts), "reason": one.reason, "diff": diff
+    }  # fmt: skip
+
+
+def _print_proposals(cli: CliContext, change: TidyChange, label: str) -> None:
+    """Print what is proposed as JSON, or that nothing is."""
+    if cli.json:
+        dropped = [{"rules": list(one.rules), "why": why} for one, why in change.dropped]
+        steps = [_step_json(step.proposal, step.diff) for step in change.steps]
+        cli.print_json({"target": label, "steps": steps, "dropped": dropped, "commit": None})
+        return
+    cli.print_text(printable(f"nothing to tidy in '{label}'"))
+    _print_dropped(cli, change)
+
+
+def _show_steps(cli: CliContext, change: TidyChange, found: list[TidyProposal]) -> None:
+    numbers = {id(one): at for at, one in enumerate(found, 1)}
+    for step in change.steps:
+        one = step.proposal
+        rules = plural(len(one.rules), "rule")
+        head = f"{numbers.get(id(one), 0)}. {one.kind} {rules}: {one.reason}"
+        cli.print_line(click.style(one_line(head, terminal_width()), bold=True))
+        print_diff(cli, step.diff)
+        for each in step.findings:
+            cli.print_note(printable(f"{each.kind}: {each.message}"))
+    _print_dropped(cli, change)
+
+
+def _print_dropped(cli: CliContext, change: TidyChange) -> None:
+    for one, why in change.dropped:
+        cli.print_note(printable(f"left out: {one.kind} {', '.join(one.rules)}: {why}"))

@@ -1,0 +1,192 @@
+"""Tidy: one change, in which no rule vanishes, and one revert gives back the bytes."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reflect_git.capture import service
+from reflect_git.judge import tidy
+from reflect_git.judge.tidy import JOIN, RETIRE, SPLIT, TidyProposal
+from reflect_git.records.ids import utc_precise
+from reflect_git.rules.approve import Request, plan_approval, write_approval
+from reflect_git.rules.context import Context, load_context
+from reflect_git.store import policy
+from reflect_git.store.reading import reader
+from reflect_git.store.repository import Store
+from tests.conftest import RunCli
+from tests.rules.audit.audited_store import run_audit
+from tests.rules.queues import BY, capture_signal, get_project_folder, open_queue
+
+TOOLS = "npm pnpm yarn uv pip ruff eslint vite webpack jest pytest make cargo gradle bazel docker podman helm".split()
+LONG = "Run the linter before a commit. Write tests for new code. Keep functions short. Name files in lower case."
+
+
+@pytest.fixture
+def store(home: Path, store_home: Path) -> Store:
+    (home / "shop" / ".git").mkdir(parents=True)
+    return service.open_store(os.environ)
+
+
+def open_ctx(store: Store) -> Context:
+    return load_context(store, os.environ, reader.scan(store), str(get_project_folder(os.environ)))
+
+
+def approve(store: Store, text: str, **more: Any) -> str:
+    capture_signal(store, f"no, {text}", session_id=text)
+    queue = open_queue(store, os.environ)
+    wanted = queue.candidates.strong[0]
+    return write_approval(
+        queue, plan_approval(queue, Request(wanted, to="project", text=text, is_own=True, **more)), BY
+    ).learning
+
+
+def read_file() -> bytes:
+    return (get_project_folder(os.environ) / "CLAUDE.md").read_bytes()
+
+
+def in_force(store: Store) -> dict[str, str]:
+    return {one["id"]: one["text"] for one in reader.scan(store).history.get_rules_in_force()}
+
+
+def write(store: Store, *proposals: TidyProposal) -> tidy.TidyChange:
+    ctx = open_ctx(store)
+    change = tidy.plan_change(ctx, tidy.choose_target(ctx, ""), proposals)
+    tidy.write(ctx, change, BY)
+    return change
+
+
+def test_a_join_a_split_and_a_retirement_are_one_commit_that_one_revert_undoes(store: Store, run_cli: RunCli) -> None:
+    one, two = approve(store, "Use pnpm, not npm."), approve(store, "Keep answers short.")
+    long, gone = approve(store, LONG), approve(store, "Use tabs in Makefiles.")
+    before, known = read_file(), in_force(store)
+    sentences = tuple(f"{text}." for text in LONG[:-1].split(". "))
+    change = write(
+        store, TidyProposal(JOIN, (one, two), ("Use pnpm, not npm.",), "same"),
+        TidyProposal(SPLIT, (long,), sentences, "long"), TidyProposal(RETIRE, (gone,), (), "stale"),
+    )  # fmt: skip
+    assert not change.dropped and [step.proposal.kind for step in change.steps] == [JOIN, SPLIT, RETIRE]
+    assert all(step.diff.count("\n+- ") + step.diff.count("\n-- ") for step in change.steps), "a diff for each"
+    after = in_force(store)
+    assert sorted(after.values()) == sorted(["Use pnpm, not npm.", *sentences])
+    assert "Use tabs" not in read_file().decode() and run_audit(store).ok
+    history = reader.scan(store).history
+    for name in (one, two, long):
+        assert [made["kind"] for made in history.get_decisions_against(name)] == ["superseded"]
+    assert [made["kind"] for made in history.get_decisions_against(gone)] == ["reverted"]
+    commit = store.git.resolve("refs/heads/main")
+    policy.set_policies(store, {"reflect.approval": "unattended"}, BY, utc_precise())
+    undone = run_cli("revert", str(commit), "--yes", cwd=get_project_folder(os.environ))
+    assert undone.code == 0, undone.err
+    assert read_file() == before and in_force(store) == known
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_over_generated_files_no_rule_vanishes_and_a_revert_gives_back_the_bytes(
+    store: Store, run_cli: RunCli, number: int
+) -> None:
+    dice = random.Random(number)
+    file = get_project_folder(os.environ) / "CLAUDE.md"
+    if number % 3:
+        file.write_text(
+            dice.choice(["# Shop\n\nWords of a person.\n", "no end", "# A\n\n- own rule\n\n## B\n\ntext\n"])
+        )
+    tools = dice.sample(TOOLS, 12)
+    texts = [f"Use {tools[at]}, not {tools[at + 1]}." for at in range(0, dice.choice((4, 6, 12)), 2)]
+    rules = [approve(store, text) for text in (*texts, LONG)[: dice.choice((3, 4, 7))]]
+    before, known = read_file(), in_force(store)
+    proposals = [TidyProposal(RETIRE, (rules[0],), (), "stale")]
+    if len(rules) > 2:
+        text = dice.choice([known[rules[1]], f"{known[rules[1]]} {known[rules[2]]}"])
+        proposals.append(TidyProposal(JOIN, (rules[1], rules[2]), (text,), "same"))
+    if LONG in known.values():
+        long = next(name for name, text in known.items() if text == LONG)
+        if long not in proposals[-1].rules:
+            halves = LONG.split(". ", 2)
+            proposals.append(TidyProposal(SPLIT, (long,), (f"{halves[0]}.", halves[2]), "long"))
+    change = write(store, *proposals)
+    scan = reader.scan(store)
+    now = in_force(store)
+    for name, text in known.items():
+        ended = [made["kind"] for made in scan.history.get_decisions_against(name)]
+        assert (name in now and now[name] == text) != bool(ended), "kept, or a decision ended it"
+    assert not [one for one in change.dropped if "bug" in one[1]]
+    live = read_file().decode()
+    assert all(text in live for text in now.values())
+    commit = store.git.resolve("refs/heads/main")
+    policy.set_policies(store, {"reflect.approval": "unattended"}, BY, utc_precise())
+    undone = run_cli("revert", str(commit), "--yes", cwd=get_project_folder(os.environ))
+    assert undone.code == 0, undone.err
+    assert read_file() == before and in_force(store) == known
+
+
+def test_duplicates_long_rules_and_ended_ones_are_found_without_a_model(store: Store) -> None:
+    one, two = approve(store, "Use pnpm, not npm."), approve(store, LONG)
+    ctx = open_ctx(store)
+    rules = tidy.list_rules(ctx, tidy.choose_target(ctx, ""))
+    twin = {**rules[0], "id": "LRN-20260211-00000001", "text": "Use pnpm instead of npm."}
+    opposite = {**rules[0], "id": "LRN-20260211-00000002", "text": "Use npm, not pnpm."}
+    (join,) = tidy.find_duplicates(ctx, [rules[0], twin, opposite])  # type: ignore[list-item]
+    assert join.rules == (one, twin["id"]) and join.texts == ("Use pnpm instead of npm.",)
+    (split,) = tidy.find_long_rules(ctx, rules)
+    assert split.rules == (two,) and len(split.texts) == 4 and split in tidy.propose(ctx, tidy.choose_target(ctx, ""))
+    ended = {**rules[0], "meta": {"until": "2020-01-01"}}
+    assert [each.kind for each in tidy.find_ended_rules(ctx, [ended, rules[1]])] == [RETIRE]  # type: ignore[list-item]
+
+
+def test_another_finder_joins_in_and_a_pinned_rule_stays(store: Store, run_cli: RunCli) -> None:
+    one, two = approve(store, "Use pnpm, not npm."), approve(store, "Keep answers short.")
+    policy.set_policies(store, {"reflect.approval": "unattended"}, BY, utc_precise())
+    run_cli("pin", two, "--yes", cwd=get_project_folder(os.environ))
+
+    def find_stale(_: Context, rules: Any) -> Any:
+        yield from (TidyProposal(RETIRE, (rule["id"],), (), "stale") for rule in rules)
+
+    ctx = open_ctx(store)
+    found = tidy.propose(ctx, tidy.choose_target(ctx, ""), [find_stale])
+    names = {name for each in found for name in each.rules}
+    assert one in names and (two not in names or two not in ctx.scan.history.get_pins())
+
+
+@pytest.mark.parametrize(
+    "proposal",
+    [
+        TidyProposal("rewrite", ("LRN-20260211-00000009",), ("All new.",), ""),
+        TidyProposal(JOIN, ("LRN-20260211-00000009", "LRN-20260211-00000008"), ("x",), ""),
+        TidyProposal(RETIRE, (), (), ""), TidyProposal(JOIN, ("{0}",), ("Alone.",), ""),
+        TidyProposal(SPLIT, ("{0}",), ("One text.",), ""), TidyProposal(JOIN, ("{0}", "{1}"), ("",), ""),
+        TidyProposal(JOIN, ("{0}", "{0}"), ("Twice.",), ""), TidyProposal(RETIRE, ("{0}",), ("Text.",), ""),
+        TidyProposal(JOIN, ("{0}", "{1}"), ("The token is ghp_" + "a1B2" * 9,), ""),
+        TidyProposal(JOIN, ("{0}", "{1}"), ("Should we use pnpm?",), ""),
+    ],
+)  # fmt: skip
+def test_what_is_no_proposal_for_this_file_is_left_out(store: Store, proposal: TidyProposal) -> None:
+    rules = [approve(store, "Use pnpm, not npm."), approve(store, "Keep answers short.")]
+    named = proposal._replace(rules=tuple(name.format(*rules) for name in proposal.rules))
+    ctx = open_ctx(store)
+    change = tidy.plan_change(ctx, tidy.choose_target(ctx, ""), [named])
+    assert change.steps == () and len(change.dropped) == 1 and change.diff == ""
+
+
+def test_the_command_shows_a_diff_for_each_and_writes_only_for_a_person(store: Store, run_cli: RunCli) -> None:
+    approve(store, LONG)
+    before, cwd = read_file(), get_project_folder(os.environ)
+    shown = run_cli("tidy", "--dry-run", cwd=cwd)
+    assert (
+        shown.code == 0
+        and "1. split 1 rule: it has 4 sentences" in shown.out
+        and "+- Keep functions short." in shown.out
+    )
+    assert run_cli("tidy", cwd=cwd).code != 0 and read_file() == before
+    inside = run_cli("tidy", cwd=cwd, env={"CLAUDECODE": "1"})
+    assert inside.code == 1 and "a person's decision" in inside.err
+    policy.set_policies(store, {"reflect.approval": "unattended"}, BY, utc_precise())
+    skipped = run_cli("tidy", "--skip", "1", cwd=cwd)
+    assert "nothing to tidy" in skipped.out and read_file() == before
+    done = run_cli("tidy", cwd=cwd)
+    assert done.code == 0 and "split 1 in CLAUDE.md, commit" in done.out and len(in_force(store)) == 4
+    assert "nothing to tidy" in run_cli("tidy", cwd=cwd).out
