@@ -20,6 +20,7 @@ from reflect_git.cli.options import dry_run_option, json_option, yes_option
 from reflect_git.cli.review_setup import print_diff
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.guards import entry, rebuild
+from reflect_git.memory import schedule
 from reflect_git.platform import claude_settings, files
 from reflect_git.platform.git import find_git
 from reflect_git.records.ids import plural
@@ -135,6 +136,8 @@ def _apply_uninstall(cli: CliContext, store: Store | None, how: str, found: list
         entry.remove_entry(cli.env, cli.store_option)
     capture_switch.install_hooks(cli.env, store, wanted=False)
     _clean_up(cli, store)
+    if store:
+        schedule.remove(store, cli.env)
     if how == ERASE and store:
         shutil.rmtree(store.root)
         cli.opened_store = None  # there is nothing left to tidy up

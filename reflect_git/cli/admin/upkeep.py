@@ -1,19 +1,24 @@
-"""Run `reflect-git upkeep`: ten steps that keep the store small, complete and fast."""
+"""Run `reflect-git upkeep` and `schedule`: keep the store small, complete and fast, also at a fixed time."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING
 
 import click
 
-from reflect_git.cli.context import CliContext, get_cwd, printable
-from reflect_git.cli.options import json_option
+from reflect_git.cli.context import CliContext, format_local_time, get_cwd, printable
+from reflect_git.cli.options import SubcommandGroup, WordChoice, dry_run_option, json_option, yes_option
+from reflect_git.errors import ReflectError
+
 
 if TYPE_CHECKING:
     from reflect_git.memory.upkeep import Extra
     from reflect_git.store.repository import Store
+
+KINDS = ("systemd", "launchd", "cron")
 
 
 @click.command()
@@ -88,3 +93,114 @@ def _revert_automatically(cli: CliContext, store: Store) -> tuple[int, str]:
         return 0, "nothing became clearly worse"
     refresh_derived_files(store, cli.env, cli.scan(store))
     return len(done), f"took back {done[0].learning}; see 'reflect-git review'"
+
+
+@click.group(cls=SubcommandGroup)
+def schedule_command() -> None:
+    """Run upkeep at a fixed time: a systemd timer, a launchd agent, or a line of the crontab.
+
+    \b
+    Example:
+      reflect-git schedule install --at 03:00
+    """
+
+
+@schedule_command.command("install")
+@click.option("--hourly", is_flag=True, help="Every hour. Upkeep that is not due ends at once.")
+@click.option("--at", "when", metavar="HH:MM", default="03:00", help="Every day at this time; 03:00.")
+@click.option("--with", "kind", type=WordChoice("scheduler", KINDS), metavar="WORD", help=f"{', '.join(KINDS)}.")
+@yes_option
+@dry_run_option
+@json_option
+@click.pass_obj
+def install_command(cli: CliContext, hourly: bool, when: str, kind: str | None, dry_run: bool) -> None:
+    """Show what will be written, ask, and write it."""
+    cli.require_outside_client("cannot install a schedule from inside Claude Code", ["schedule", "install"])
+    store = cli.open_store(create=False)
+    from reflect_git.memory import schedule
+
+    made = schedule.plan(store, cli.env, _build_command(cli, store), "hourly" if hourly else when, kind or "")
+    if not cli.json:
+        for path, text in made.files.items():
+            cli.print_line(click.style(printable(path), bold=True))
+            cli.print_line(printable(text).rstrip("\n"))
+            cli.print_line()
+        if made.line:
+            cli.print_line(click.style("a line of your crontab", bold=True))
+            cli.print_line(printable(made.line).rstrip("\n"))
+    done = not dry_run and cli.confirm("write this?")
+    if done:
+        schedule.install(store, cli.env, made)
+    if cli.json:
+        cli.print_json(
+            {"kind": made.kind, "when": made.when, "files": dict(made.files), "line": made.line, "done": done}
+        )
+    elif done:
+        cli.print_note(f"upkeep runs {'every hour' if hourly else f'every day at {when}'} ({made.kind})")
+    elif not dry_run:
+        raise ReflectError("nothing was changed", code="declined")
+
+
+def _build_command(cli: CliContext, store: Store) -> list[str]:
+    """Return the command line that the scheduler runs, with absolute paths."""
+    root = cli.env.get("REFLECT_GIT_PLUGIN_ROOT", "")
+    beside = os.path.join(os.path.dirname(sys.executable), "reflect-git")
+    program = os.path.join(root, "bin", "reflect-git") if root else beside
+    if not os.path.isfile(program):
+        raise ReflectError(f"'{program}' was not found", "install reflect-git with pipx", "scheduler")
+    config = cli.env.get("CLAUDE_CONFIG_DIR", "")
+    prefix = ["/usr/bin/env", f"CLAUDE_CONFIG_DIR={os.path.abspath(config)}"] if config else []
+    return [*prefix, os.path.abspath(program), "--store", os.path.abspath(store.root), "upkeep", "--if-due"]
+
+
+@schedule_command.command("status")
+@json_option
+@click.pass_obj
+def status_command(cli: CliContext) -> None:
+    """Show what is scheduled, when upkeep last ran, and how it ended."""
+    store = cli.open_store(create=False)
+    from reflect_git.memory import schedule
+    from reflect_git.memory.upkeep import describe_last_run
+
+    facts, run = schedule.load(store), describe_last_run(store)
+    faults = schedule.find_faults(facts, cli.env) if facts else []
+    if cli.json:
+        cli.print_json({"kind": facts["kind"] if facts else None, "when": facts["when"] if facts else None,
+                        "faults": faults, "run": run})  # fmt: skip
+        return
+    if facts:
+        at = "every hour" if facts["when"] == "hourly" else f"every day at {facts['when']}"
+        cli.print_text(f"upkeep runs {at} ({facts['kind']})")
+    else:
+        cli.print_text("not scheduled; upkeep runs once a day after a command")
+        cli.print_hint("schedule", "run it at a fixed time with 'reflect-git schedule install'")
+    for fault in faults:
+        cli.print_note(printable(f"{fault}; install it again: reflect-git schedule install"))
+    if not run["last"]:
+        cli.print_text("it has not run yet")
+    else:
+        cli.print_text(f"last complete run: {format_local_time(run['last'])}")
+    if run["ended"] not in (None, "ok"):
+        where = f" at '{run['step']}': {run['why']}" if run["step"] else ""
+        cli.print_text(printable(f"the last run {run['ended'].replace('interrupted', 'was interrupted')}{where}"))
+
+
+@schedule_command.command("remove")
+@yes_option
+@dry_run_option
+@json_option
+@click.pass_obj
+def remove_command(cli: CliContext, dry_run: bool) -> None:
+    """Remove exactly what 'schedule install' wrote."""
+    cli.require_outside_client("cannot remove a schedule from inside Claude Code", ["schedule", "remove"])
+    store = cli.open_store(create=False)
+    from reflect_git.memory import schedule
+
+    facts = schedule.load(store)
+    if facts and not dry_run:
+        schedule.remove(store, cli.env)
+    if cli.json:
+        cli.print_json({"removed": facts["kind"] if facts else None, "done": bool(facts) and not dry_run})
+    else:
+        verb = "would remove" if dry_run else "removed"
+        cli.print_note(f"{verb} the schedule ({facts['kind']})" if facts else "nothing is scheduled")
