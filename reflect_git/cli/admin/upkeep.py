@@ -13,7 +13,6 @@ from reflect_git.cli.context import CliContext, format_local_time, get_cwd, prin
 from reflect_git.cli.options import SubcommandGroup, WordChoice, dry_run_option, json_option, yes_option
 from reflect_git.errors import ReflectError
 
-
 if TYPE_CHECKING:
     from reflect_git.memory.upkeep import Extra
     from reflect_git.store.repository import Store
