@@ -28,6 +28,7 @@ class RecordedSession(NamedTuple):
     """The figures of one session, from all its exposure records.
 
     `name`: its hash. `typed`: messages of the person. `tokens`: read for the first time and written; None if unknown.
+    `versions`: of each file with rules of ours that it loaded.
     """
 
     start: str
@@ -42,6 +43,7 @@ class RecordedSession(NamedTuple):
     failures: int = 0
     interruptions: int = 0
     tokens: int | None = None
+    versions: Mapping[str, int] = {}
 
 
 class SessionEvents:
@@ -88,7 +90,7 @@ def _read_session(one: Mapping[str, Any], aliases: Mapping[str, str]) -> Recorde
     return RecordedSession(
         one["start"], aliases.get(project, project), one["model"], one["client"], loaded, frozenset(one["hits"]),
         one["session"], one["typed"], one["corrections"], sum(one["failures"].values()), one["interruptions"],
-        sum(used.get(name, 0) for name in _NEW_TOKENS) if used else None,
+        sum(used.get(name, 0) for name in _NEW_TOKENS) if used else None, one.get("versions") or {},
     )  # fmt: skip
 
 
@@ -100,7 +102,7 @@ def _merge(one: RecordedSession, other: RecordedSession) -> RecordedSession:
         start=first.start, loaded=one.loaded | other.loaded, hits=one.hits | other.hits,
         typed=one.typed + other.typed, corrections=one.corrections + other.corrections,
         failures=one.failures + other.failures, interruptions=one.interruptions + other.interruptions,
-        tokens=sum(known) if known else None,
+        tokens=sum(known) if known else None, versions={**first.versions, **last.versions},
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.effect import autorevert, verdict
 from reflect_git.effect.autorevert import Drop
 from reflect_git.effect.scores import load_scores
+from reflect_git.effect.trend import GLOBAL_PREFIX
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import plural, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
@@ -41,7 +42,6 @@ DROP, LOW, HARMFUL = "drop", "low", "harmful"
 KEPT = "kept"  # the answer to a question, in the meta of a decision
 _IN_SESSION = "in-session"
 _CHANGE_KINDS = ("approved", "amended", "reverted", "superseded")
-_GLOBAL_PREFIX = "global/"  # of global files in the figures of a session
 _LEAST_AFTER_LOW = 3
 
 
@@ -54,7 +54,7 @@ class FileKey(NamedTuple):
     @property
     def figure(self) -> str:
         """Return its name in the figures of a session."""
-        return self.path if self.project else _GLOBAL_PREFIX + self.path
+        return self.path if self.project else GLOBAL_PREFIX + self.path
 
 
 class WayBack(NamedTuple):

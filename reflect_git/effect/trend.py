@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reflect_git.records.history import History
     from reflect_git.records.schema import Decision
 
+GLOBAL_PREFIX = "global/"  # of global files in the figures of a session
 FIGURES = ("corrections", "failures", "interruptions", "tokens")
 CHANGE_KINDS = ("approved", "amended", "reverted")
 _DAY, _WEEK = 86400, 7 * 86400
@@ -99,6 +100,29 @@ def count_weeks(
     for decision in changes:
         made.get(get_monday(decision["timestamp"]), []).append(decision)
     return [_count_week(monday, held[monday], made[monday], scores) for monday in mondays]
+
+
+class VersionFigures(NamedTuple):
+    """The sessions that loaded one version of a file. `project`: its key; "" for a global file."""
+
+    project: str
+    path: str
+    version: int
+    figures: Week
+
+    def as_json(self) -> dict[str, Any]:
+        left_out = ("start", "approvals", "changes", "reversions")
+        figures = {name: value for name, value in self.figures.as_json().items() if name not in left_out}
+        return {"target": self.path, "project": self.project or None, "version": self.version, **figures}
+
+
+def count_versions(sessions: Iterable[RecordedSession], scores: Mapping[str, Score]) -> list[VersionFigures]:
+    """Return the figures of the sessions under each version of each file, in the order of files and versions."""
+    held: dict[tuple[str, str, int], list[RecordedSession]] = {}
+    for one in sessions:
+        for path, number in one.versions.items():
+            held.setdefault(("" if path.startswith(GLOBAL_PREFIX) else one.project, path, number), []).append(one)
+    return [VersionFigures(*name, _count_week("", held[name], (), scores)) for name in sorted(held)]
 
 
 def _count_week(

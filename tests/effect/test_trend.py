@@ -191,3 +191,65 @@ def test_without_a_store_there_is_nothing_to_show(command: str, run_cli: RunCli,
     assert "no store" in run_cli(command).err
     assert json.loads(run_cli(command, "--json").out)["data"]
     assert not (home / ".claude" / "reflections").exists()
+
+
+def test_versions_have_the_figures_and_scores_of_the_sessions_that_loaded_them() -> None:
+    sessions = [
+        session("2026-03-09T10:00:00Z", 30, corrections=3, name="a", versions={"CLAUDE.md": 1, "global/CLAUDE.md": 4}),
+        session("2026-03-10T10:00:00Z", 10, corrections=3, name="b", versions={"CLAUDE.md": 1}),
+        session("2026-03-11T10:00:00Z", 20, corrections=1, name="c", versions={"CLAUDE.md": 2}),
+        session("2026-03-12T10:00:00Z", 20, corrections=9, name="d"),
+    ]
+    records = [
+        {"id": f"EVL-2026-{name}", "session": name, "timestamp": "2026-03-13T10:00:00Z", "overall": score,
+         "scores": {"tone": score}, "anchored": True, "judge": {"kind": "claude"}}
+        for name, score in (("a", 2.0), ("b", 3.0), ("d", 1.0))
+    ]  # fmt: skip
+    found = trend.count_versions(sessions, load_scores(records))
+    assert [(one.project, one.path, one.version) for one in found] == [
+        ("", "global/CLAUDE.md", 4), ("p", "CLAUDE.md", 1), ("p", "CLAUDE.md", 2),
+    ]  # fmt: skip
+    first, second = found[1].figures, found[2].figures
+    assert (first.sessions, first.get_rate("corrections"), first.score, first.criteria) == (2, 15.0, 2.5, {"tone": 2.5})
+    assert (second.sessions, second.get_rate("corrections"), second.score) == (1, 5.0, None)
+    told = found[1].as_json()
+    assert (told["target"], told["version"], told["per_100"]["corrections"], told["criteria"]) == (
+        "CLAUDE.md", 1, 15.0, {"tone": 2.5},
+    )  # fmt: skip
+
+
+def add_scored_sessions(store: Store) -> None:
+    records: list[Any] = []
+    for at in range(4):
+        when, name = utc(NOW - 3600 * (8 - at)), session_hash(f"scored {at}")
+        records.append({
+            "id": f"EXP-20260302-{at:08d}", "version": 2, "session": name, "project": None, "start": when, "end": when,
+            "turns": 20, "typed": 10, "corrections": 4 - at, "failures": {}, "interruptions": 0, "model": "m",
+            "client": "2.1.0", "attended": True, "rules": {}, "hits": {},
+            "versions": {"global/CLAUDE.md": 1 + at // 2}, "guards": {},
+            "tokens": {"input": 1, "output": 1, "cache_read": 0, "cache_write": 0}, "skills": {},
+            "loaded": "instructions",
+        })  # fmt: skip
+        records.append({
+            "id": f"EVL-20260302-{at:08d}", "version": 1, "timestamp": when, "machine": store.machine, "session": name,
+            "project": None, "messages": {"first": 1, "last": 9, "count": 9}, "versions": {"global/CLAUDE.md": 1},
+            "rules": [], "scores": {"tone": 2 + at // 2, "missed_opportunities": 3}, "overall": 2 + at // 2,
+            "recommendation": "keep", "judge": {"kind": "claude", "model": "m", "rubric_sha": "1", "prompt_sha": "2"},
+            "usage": {"input": 1, "output": 1, "usd": 0.0}, "anchored": True, "meta": {},
+        })  # fmt: skip
+    api.commit_records(store, records, "record: scored sessions", {})
+
+
+def test_trend_by_version_and_the_scores_of_weeks(story: Store, run_cli: RunCli) -> None:
+    assert "no session recorded which version" in run_cli("trend", "--by-version").err
+    add_scored_sessions(story)
+    one, two = run_cli("trend", "--by-version", "--json").json()["data"]["versions"]
+    assert [(row["version"], row["sessions"], row["per_100"]["corrections"]) for row in (one, two)] == [
+        (1, 2, 35.0), (2, 2, 15.0),
+    ]  # fmt: skip
+    said = run_cli("trend", "--by-version").out.split("\n")
+    assert said[0] == "global/CLAUDE.md, for each 100 of your messages"
+    assert [line.split()[:4] for line in said[2:4]] == [["v1", "2", "20", "35.0"], ["v2", "2", "20", "15.0"]]
+    weeks = run_cli("trend", "--weeks", "10").out
+    assert "tone" in weeks and "missed " in weeks and "of 5" in weeks and "\nversions " in weeks
+    assert run_cli("trend", "--by-version", "--svg", "x.svg").code == 2

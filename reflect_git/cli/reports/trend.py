@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
 
 from reflect_git.cli.context import CliContext, get_cwd, one_line, printable
 from reflect_git.cli.options import json_option
-from reflect_git.errors import ReflectError
+from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records.ids import plural, utc
 
 if TYPE_CHECKING:
     from reflect_git.candidates.session_events import SessionEvents
     from reflect_git.effect.bisect import StepSearch
     from reflect_git.effect.scores import Score
-    from reflect_git.effect.trend import Week
+    from reflect_git.effect.trend import VersionFigures, Week
     from reflect_git.records.schema import Decision
     from reflect_git.rules.project_files import Place
     from reflect_git.store.reading.reader import Scan
@@ -44,29 +45,37 @@ def _load(cli: CliContext, only_project: bool) -> tuple[Scan, SessionEvents, dic
 @click.command()
 @click.option("--weeks", metavar="N", type=click.IntRange(1, _MAX_WEEKS), default=12, help="How many weeks; 12.")
 @click.option("--project", "only_project", is_flag=True, help="Only sessions and rules of this project.")
+@click.option("--by-version", is_flag=True, help="Compare the versions of each file instead of weeks.")
 @click.option("--svg", "picture", metavar="FILE", type=click.Path(dir_okay=False), help="Also draw it as a picture.")
 @json_option
 @click.pass_obj
-def trend_command(cli: CliContext, weeks: int, only_project: bool, picture: str | None) -> None:
+def trend_command(cli: CliContext, weeks: int, only_project: bool, by_version: bool, picture: str | None) -> None:
     """Show corrections, failures, interruptions and tokens per week, for each 100 messages that you typed.
 
-    It also shows how many rules were approved in each week. Tokens are those that Claude read for the first time, and
-    those that it wrote.
+    It also shows how many rules were approved, changed and reverted in each week, and the scores of a judge if there
+    are any. Tokens are those that Claude read for the first time, and those that it wrote.
+
+    --by-version shows the same for the sessions that loaded each version of an instruction file.
 
     \b
     Examples:
       reflect-git trend --weeks 26
       reflect-git trend --svg trend.svg
     """
+    if by_version and picture:
+        raise ReflectError("--svg draws weeks, not versions", "leave out --by-version", "usage", EXIT_USAGE)
     loaded = _load(cli, only_project)
     if loaded is None:
-        cli.print_json({"weeks": []}) if cli.json else cli.print_no_store()
+        cli.print_json({"versions" if by_version else "weeks": []}) if cli.json else cli.print_no_store()
         return
     from reflect_git.effect import trend
 
     scan, seen, scores, place = loaded
     projects = set(place.keys) if place else None
     sessions = [one for one in seen.sessions if projects is None or one.project in projects]
+    if by_version:
+        _print_versions(cli, trend.count_versions(sessions, scores))
+        return
     changes = trend.list_changes(scan.history, projects)
     found = trend.count_weeks(sessions, changes, scores, trend.list_weeks(utc(), weeks))
     if picture:
@@ -77,6 +86,33 @@ def trend_command(cli: CliContext, weeks: int, only_project: bool, picture: str 
         _show_trend(cli, found)
     if picture:
         cli.print_note(printable(f"wrote '{picture}'"))
+
+
+def _print_versions(cli: CliContext, found: list[VersionFigures]) -> None:
+    """Print a table for each file; its versions are rows."""
+    if cli.json:
+        cli.print_json({"versions": [one.as_json() for one in found]})
+        return
+    if not found:
+        cli.print_note("no session recorded which version of a file it loaded")
+        return
+    from reflect_git.effect.chart import format_rate
+
+    weeks = [one.figures for one in found]
+    figures, criteria = _list_figures(weeks), sorted({name for week in weeks for name in week.criteria})
+    scored = ["score", *criteria] if any(week.scored for week in weeks) else []
+    heads = [name.replace("_", " ") for name in ("sessions", "messages", *figures, *scored)]
+    for (_, path), listed in groupby(found, lambda one: (one.project, one.path)):
+        cli.print_line(click.style(printable(f"{path}, for each 100 of your messages"), bold=True))
+        cli.print_line(click.style("version  " + "  ".join(f"{head:>8}" for head in heads), dim=True))
+        for one in listed:
+            week = one.figures
+            cells = [str(week.sessions), str(week.typed), *(format_rate(week.get_rate(name)) for name in figures)]
+            cells += [format_rate(week.score), *(format_rate(week.criteria.get(name)) for name in criteria)][
+                : len(scored)
+            ]
+            row = "  ".join(f"{cell:>{max(8, len(head))}}" for cell, head in zip(cells, heads, strict=True))
+            cli.print_line(f"{f'v{one.version}':<7}  {row}")
 
 
 def _list_figures(weeks: list[Week]) -> list[str]:
@@ -115,8 +151,18 @@ def _show_trend(cli: CliContext, weeks: list[Week]) -> None:
         known = [rate for rate in rates if rate is not None]
         ends = f"{format_rate(known[0])} → {format_rate(known[-1])}" if known else ""
         cli.print_line(f"{name:<{_LABEL_WIDTH}}{click.style(build_sparkline(rates), fg='cyan')}  {ends}")
-    marks = "".join(str(min(week.approvals, 9)) if week.approvals else "·" for week in weeks)
-    cli.print_line(f"{'approved':<{_LABEL_WIDTH}}{click.style(marks, fg='yellow')}")
+    for name in sorted({name for week in weeks for name in week.criteria}):
+        means = [week.criteria.get(name) for week in weeks]
+        known = [mean for mean in means if mean is not None]
+        ends = f"{format_rate(known[0])} → {format_rate(known[-1])} of 5"
+        label = name.replace("missed_", "missed ").partition(" opp")[0]
+        cli.print_line(f"{label:<{_LABEL_WIDTH}}{click.style(build_sparkline(means), fg='cyan')}  {ends}")
+    counts = [("approved", [week.approvals for week in weeks]), ("versions", [week.changes for week in weeks]),
+              ("reverted", [week.reversions for week in weeks])]  # fmt: skip
+    for label, numbers in counts:
+        if any(numbers) or label == "approved":
+            marks = "".join(str(min(number, 9)) if number else "·" for number in numbers)
+            cli.print_line(f"{label:<{_LABEL_WIDTH}}{click.style(marks, fg='yellow')}")
     cli.print_line()
     scored = any(week.scored for week in weeks)
     heads = ["sessions", "messages", *figures, "approved", *(["score"] if scored else [])]
