@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reflect_git.records.history import History
     from reflect_git.store.reading.reader import Scan
 
+BY_HITS = "hits"  # a baseline that counts calls which a matcher matches; others count what the person said
 _SECOND = len("2026-02-11T10:00:00")
 NO_PROJECT = "-"  # of a session outside of any project
 _NEW_TOKENS = ("input", "output", "cache_write")  # what is read from the cache was counted when it was written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.candidates.session_events import SessionEvents, find_keys
+from reflect_git.candidates.session_events import BY_HITS, SessionEvents, find_keys
 from reflect_git.effect.exposure import Approval, Record, Session
 from reflect_git.effect.verdict import Count
 from reflect_git.records.ids import utc
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 RECENT_DAYS = 30
 LATE, STORED = "late", "stored"
-_HITS = "hits"
 _UNREAD = "improvements"  # a kind of file that no session loads
 
 
@@ -93,7 +92,7 @@ def _read_approval(
     project = rule["project"]["key"] if rule["project"] and rule["scope"] != "global" else ""
     is_valid = isinstance(stored, dict) and all(type(stored.get(name)) is int for name in ("events", "sessions"))
     baseline = Count(stored["events"], stored["sessions"]) if is_valid else None
-    if is_valid and stored.get("by") == _HITS:
+    if is_valid and stored.get("by") == BY_HITS:
         events = [number for number in hits.get(rule["id"], ()) if number >= start]
     else:
         events = seen.find_events(keys)

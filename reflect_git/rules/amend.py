@@ -29,6 +29,7 @@ from reflect_git.rules.approve import (
 )
 from reflect_git.rules.gate import check_secret_fields, check_text
 from reflect_git.rules.guarding.broken_rules import find_repeat_signals
+from reflect_git.rules.guarding.guard_backtest import find_stored_matcher
 from reflect_git.rules.write_change import (
     Step,
     WriteResult,
@@ -151,7 +152,7 @@ def _build_amended_rule(ctx: Context, old: Learning, text: str, target: Target, 
         "text": text, "target": {"kind": target.kind, "path": target.path}, "scope": scope,
         "project": (old["project"] or ctx.place.project) if scope == "project" else None,
         "title": fields.get("title") or (old["title"] if text == old["text"] else api.format_title(text)),
-        "matcher": old["matcher"] if text == old["text"] else find_matcher(text),
+        "matcher": old["matcher"] if text == old["text"] else find_stored_matcher(text, find_matcher(text)),
         "topic": topic_of(wanted.to, target) if wanted.to else old["topic"],
         "paths": old["paths"] if target.form == "rules" else [],
     }  # fmt: skip

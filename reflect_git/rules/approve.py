@@ -21,6 +21,7 @@ from reflect_git.records.rule_numbers import find_numbers_to_record, get_heading
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.gate import check_additions, check_secret_fields, check_text, get_declined_hints
+from reflect_git.rules.guarding.guard_backtest import count_baseline, find_stored_matcher
 from reflect_git.rules.snapshot import find_pending_decisions
 from reflect_git.rules.write_change import (
     WriteResult,
@@ -231,7 +232,7 @@ def _build_learning(ctx: Context, request: Request, text: str, record_id: str, t
         "signals": list(dict.fromkeys(one for each in everyone for one in each.signals)), "decision": "",
         "supersedes": list(request.supersedes), "reason": redact(request.reason),
         "trust": get_lowest_trust([each.trust for each in everyone]),
-        "matcher": get_candidate_matcher(candidate, request.text), "meta": meta,
+        "matcher": find_stored_matcher(text, get_candidate_matcher(candidate, request.text)), "meta": meta,
     }  # fmt: skip
 
 
@@ -423,7 +424,13 @@ def _build_decisions(
 
 
 def _count_baseline(ctx: Context, learning: Learning, key: str) -> dict[str, Any]:
-    """Count the sessions so far in which the rule could have applied, to compare later ones with."""
+    """Count the sessions so far in which the rule could have applied, to compare later ones with.
+
+    By the calls of past sessions if a matcher of the rule matched any of them, else by what the person said.
+    """
+    by_calls = count_baseline(ctx, learning)
+    if by_calls:
+        return by_calls
     columns, wanted = ctx.scan.columns, set(learning["signals"])
     keys = {one for identity, one in zip(columns["id"], columns["key"], strict=True) if identity in wanted}
     project = learning["project"]["key"] if learning["project"] else ""

@@ -57,11 +57,15 @@ def read_tool_calls(path: str, projects: str = "") -> Iterator[ToolCall]:
     try:
         for _, _, line in LineReader(descriptor, 0):
             if _CALL_MARK in line:
-                entry = parse_line(line) or {}
-                for block in _get_tool_blocks(entry):
-                    yield ToolCall(path, entry, block)
+                yield from iter_tool_calls(path, parse_line(line) or {})
     finally:
         os.close(descriptor)
+
+
+def iter_tool_calls(path: str, entry: dict[str, Any]) -> Iterator[ToolCall]:
+    """Yield the calls of one entry of a transcript."""
+    for block in _get_tool_blocks(entry):
+        yield ToolCall(path, entry, block)
 
 
 def find_result(call: ToolCall, projects: str = "") -> Optional[tuple[str, bool]]:

@@ -194,7 +194,7 @@ def _list_learning_fields(learning: Mapping[str, Any]) -> Iterator[FieldLine]:
     yield "learned from", ", ".join(learning["signals"])
     yield "supersedes", ", ".join(learning["supersedes"])
     yield "decision", learning["decision"]
-    yield "matcher", _format_pairs(learning["matcher"] or {})
+    yield "matcher", _format_matcher(learning["matcher"] or {})
     yield "more", _format_pairs(learning["meta"])
 
 
@@ -284,6 +284,14 @@ def _format_source(source: Mapping[str, Any]) -> str:
 
 def _format_project(project: Project | None) -> str:
     return f"{project['name']} ({project['key']})" if project else ""
+
+
+def _format_matcher(matcher: Mapping[str, Any]) -> str:
+    if "any" not in matcher:  # of an older program: a pattern for one field of one tool
+        return _format_pairs(matcher)
+    from reflect_git.guards.form import describe_matcher  # few rules have one
+
+    return describe_matcher(matcher)
 
 
 def _format_pairs(mapping: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from reflect_git.rules.approve import item_of, target_of
 from reflect_git.rules.drift.change_author import CLAUDE
 from reflect_git.rules.drift.drift import RETURNED, Difference, TargetFile
 from reflect_git.rules.gate import check_secret_fields, check_text
+from reflect_git.rules.guarding.guard_backtest import find_stored_matcher
 from reflect_git.rules.snapshot import find_pending_decisions
 from reflect_git.rules.write_change import Step, WriteResult, build_learning_message, commit_change
 from reflect_git.store import api
@@ -207,7 +208,7 @@ def _parse_file_wording(one: Difference) -> tuple[Learning, Sequence[str]]:
         raise ReflectError("there is no text left", "put it back, or take the rule back", "usage")
     changes: dict[str, Any] = {"text": text}
     if text != old["text"]:
-        changes.update(title=api.format_title(text), matcher=find_matcher(text))
+        changes.update(title=api.format_title(text), matcher=find_stored_matcher(text, find_matcher(text)))
     rule = rules_file.parse(page.data or b"") if page.target.form == "rules" else None
     if rule is not None:
         changes["paths"] = list(rule.paths)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
-from reflect_git.capture.transcript.calls import read_tool_calls
+from reflect_git.candidates.session_events import BY_HITS
+from reflect_git.capture.transcript.calls import iter_tool_calls, read_tool_calls
 from reflect_git.capture.transcript.lines import LineReader, open_transcript, parse_line
 from reflect_git.errors import ReflectError
 from reflect_git.guards.form import build_prefilter
+from reflect_git.guards.literals import find_texts
 from reflect_git.guards.match import Call, find_match
 from reflect_git.guards.stop import Turn, iter_turns
 from reflect_git.records.ids import parse_utc
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files
+from reflect_git.rules.guarding.guards import derive
 
 if TYPE_CHECKING:
     from reflect_git.capture.transcript.calls import ToolCall
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from reflect_git.rules.context import Context
 
 _DAY = 86400
+_BASELINE_SECONDS = 2.0
+_CALL_MARK = b'"tool_use"'
 _SECOND_LENGTH = len("2026-02-11T10:00:00")
 
 
@@ -108,6 +114,86 @@ def run_backtest(
 def _build_match(text: str, listed: list[tuple[ToolCall | Turn, Call]]) -> PastMatch:
     made, call = max(listed, key=lambda one: one[0].timestamp)
     return PastMatch(text, len(listed), len({one.session for one, _ in listed}), made.timestamp, call)
+
+
+def find_stored_matcher(text: str, former: dict[str, Any] | None = None) -> dict[str, Any] | None:
+    """Return the matcher to store with a rule: as a guard of this text would have, else a `former` kind of pattern."""
+    return derive(text) or former
+
+
+def count_baseline(ctx: Context, rule: Learning) -> dict[str, Any] | None:
+    """Count past sessions where the rule applies, and those with a call that its matcher matches.
+
+    None if the rule has no matcher for calls, or if no call matched. The newest transcripts come first; what cannot be
+    read in time is left out, so that the counts are right for the sessions that they cover.
+    """
+    matcher = rule["matcher"] or {}
+    if "any" not in matcher or "requires" in matcher:
+        return None
+    found = find_texts(matcher)
+    marks = [text.encode() for text in found.texts] if found and not found.any_case else [_CALL_MARK]
+    projects, scopes, deadline = paths.projects_dir(ctx.env), _Scopes(ctx, rule), time.monotonic() + _BASELINE_SECONDS
+    sessions: dict[str, str] = {}
+    broken: set[str] = set()
+    for path in _list_newest(projects):
+        if time.monotonic() > deadline:
+            break
+        try:
+            session = _read_session(path, projects, marks, matcher, scopes)
+        except (ReflectError, OSError):
+            continue
+        if session is None:
+            continue
+        name, start, is_broken = session
+        if os.path.basename(path) == f"{name}.jsonl":  # not the transcript of a subagent
+            sessions[name] = start
+        if is_broken:
+            broken.add(name)
+    broken &= sessions.keys()
+    if not broken:
+        return None
+    since = min(sessions.values())
+    return {"since": f"{since[:_SECOND_LENGTH]}Z", "sessions": len(sessions), "events": len(broken), "by": BY_HITS}
+
+
+def _list_newest(projects: str) -> list[str]:
+    """List the transcripts, newest first."""
+    dated = []
+    for path in _list_transcripts(projects):
+        try:
+            dated.append((os.stat(path, follow_symlinks=False).st_mtime, path))
+        except OSError:
+            continue
+    return [path for _, path in sorted(dated, reverse=True)]
+
+
+def _read_session(
+    path: str, projects: str, marks: Sequence[bytes], matcher: Mapping[str, Any], scopes: _Scopes
+) -> tuple[str, str, bool] | None:
+    """Return a session's id, its start, and whether a call matched; None if the rule does not count in it.
+
+    It counts where a person was present and the rule applies.
+    """
+    descriptor = open_transcript(path, projects)
+    head: dict[str, Any] | None = None
+    try:
+        for _, _, line in LineReader(descriptor, 0):
+            if head is None and line:
+                head = parse_line(line)
+                if head is None or not (head.get("cwd") and head.get("timestamp") and head.get("sessionId")):
+                    head = None
+                    continue
+                if scopes.find_root(str(head["cwd"])) is None or str(head.get("entrypoint", "")).startswith("sdk"):
+                    return None
+            if _CALL_MARK in line and any(mark in line for mark in marks):
+                entry = parse_line(line) or {}
+                for made in iter_tool_calls(path, entry):
+                    root = scopes.find_root(made.cwd)
+                    if root is not None and find_match(matcher, Call(made.tool, made.input, made.cwd, root)):
+                        return str(made.session), str((head or entry)["timestamp"]), True
+    finally:
+        os.close(descriptor)
+    return (str(head["sessionId"]), str(head["timestamp"]), False) if head else None
 
 
 def _count_days(first: str, last: str) -> int:
