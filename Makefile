@@ -82,6 +82,7 @@ docs: $(STAMP) ## generate docs/commands.md, the man pages and the pictures
 	@$(PY) docs/generate.py
 	@$(PY) docs/trend_picture.py
 	@$(PY) docs/picture.py
+	@$(PY) -m docs.guard_picture
 
 house: $(STAMP) ## print every package and module with its summary, imports and sizes
 	@$(PY) docs/house.py

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 MAX_LINES = 18
 _WIDTH = 76  # at 700 px a character is 9 px wide
 _TIMEOUT = 60.0
-_PROGRAM = (sys.executable, "-m", "reflect_git.cli.start")
+PROGRAM = (sys.executable, "-m", "reflect_git.cli.start")
 _SESSION = "5f0c9a52-7d0e-4c7e-9a53-0d3a5c1f2b10"
 _CORRECTION = "no, never use npm in this project, always use pnpm instead"
 _ENTRIES = 12  # of the demo's session: up to the second correction, so that review asks one question
@@ -42,6 +42,12 @@ def main() -> int:
     lines = printed.count("\n") + 1
     if lines > MAX_LINES:
         sys.exit(f"the picture has {lines} lines, {MAX_LINES} are allowed; leave a field of the card out")
+    draw(printed, HERE / "picture.svg")
+    return 0
+
+
+def draw(printed: str, path: Path) -> None:
+    """Draw terminal text as a picture."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=_WIDTH, file=nowhere, force_terminal=True)
         console.print(Text.from_ansi(printed))
@@ -50,8 +56,7 @@ def main() -> int:
     drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
     # librsvg drops the indentation of a line otherwise.
     drawn = drawn.replace("<svg ", '<svg xml:space="preserve" ', 1)
-    (HERE / "picture.svg").write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n", encoding="utf-8")
-    return 0
+    path.write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n", encoding="utf-8")
 
 
 def record_review(home: Path) -> str:
@@ -59,27 +64,31 @@ def record_review(home: Path) -> str:
     project = home / "webshop"
     project.mkdir()
     (project / "CLAUDE.md").write_text("# Webshop\n\n- Prices are in cents.\n", encoding="utf-8")
-    env = {
-        "HOME": str(home), "PATH": os.environ.get("PATH", os.defpath), "TMPDIR": str(home),
-        "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(HERE.parent),
-    }  # fmt: skip
+    env = build_env(home)
     _write_session(home, project)
     for command in (
         ("git", "init", "-q", "-b", "main"),
         ("git", "config", "--global", "user.name", "Ada"),
-        (*_PROGRAM, "--yes", "import", "transcripts"),
+        (*PROGRAM, "--yes", "import", "transcripts"),
     ):
         subprocess.run(command, cwd=project, env=env, check=True, stdout=subprocess.DEVNULL)
-    review = pick_lines(_run_review(project, env))
+    review = pick_lines(run_at_terminal(["review"], project, env, "?", "y"))
     written = [line for line in (project / "CLAUDE.md").read_text(encoding="utf-8").splitlines() if "pnpm" in line]
     return "\n".join([
-        _dim("# you correct Claude Code"), f"> {_CORRECTION}", "",
-        _dim("$ reflect-git review"), *review, "",
-        _dim("$ grep pnpm CLAUDE.md"), *written,
+        dim("# you correct Claude Code"), f"> {_CORRECTION}", "",
+        dim("$ reflect-git review"), *review, "",
+        dim("$ grep pnpm CLAUDE.md"), *written,
     ])  # fmt: skip
 
 
-def _dim(text: str) -> str:
+def build_env(home: Path) -> dict[str, str]:
+    return {
+        "HOME": str(home), "PATH": os.environ.get("PATH", os.defpath), "TMPDIR": str(home),
+        "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(HERE.parent),
+    }  # fmt: skip
+
+
+def dim(text: str) -> str:
     return f"\x1b[2m{text}\x1b[0m"
 
 
@@ -99,24 +108,24 @@ def _write_session(home: Path, project: Path) -> None:
     path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries), encoding="utf-8")
 
 
-def _run_review(project: Path, env: Mapping[str, str]) -> str:
-    """Run `reflect-git review` at a terminal, press y at its question, and return what it prints."""
+def run_at_terminal(words: Sequence[str], project: Path, env: Mapping[str, str], question: str, answer: str) -> str:
+    """Run a command at a terminal, answer when its output ends like the question, and return what it prints."""
     primary, secondary = pty.openpty()
     fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _WIDTH, 0, 0))
     with subprocess.Popen(
-        [*_PROGRAM, "--color", "always", "review"], cwd=project, env=env,
+        [*PROGRAM, "--color", "always", *words], cwd=project, env=env,
         stdin=secondary, stdout=secondary, stderr=secondary, start_new_session=True,
     ) as child:  # fmt: skip
         os.close(secondary)
         printed, answered = "", False
         while chunk := _read_terminal(primary):
             printed += chunk
-            if not answered and _STYLE.sub("", printed).rstrip().endswith("?"):
-                os.write(primary, b"y")
+            if not answered and _STYLE.sub("", printed).rstrip().endswith(question):
+                os.write(primary, answer.encode())
                 answered = True
         os.close(primary)
     if child.returncode or not answered:
-        sys.exit(f"'reflect-git review' ended with {child.returncode}:\n{printed}")
+        sys.exit(f"'reflect-git {words[0]}' ended with {child.returncode}:\n{printed}")
     return printed.replace("\r\n", "\n")
 
 
@@ -136,7 +145,7 @@ def pick_lines(review: str) -> list[str]:
     question = next(at for at, line in enumerate(plain) if line.startswith("(1/1)"))
     card = [lines[at] for at in range(diff - 1) if not plain[at].strip().startswith(_LEFT_OUT)]
     added = [lines[at] for at in range(diff, question) if plain[at].startswith("+- ")]
-    return [*card, _dim("…"), *added, *lines[question : question + 2]]
+    return [*card, dim("…"), *added, *lines[question : question + 2]]
 
 
 def replace_varying_parts(printed: str) -> str:

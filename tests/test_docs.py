@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from docs import guard_picture
 from docs import picture as picture_page
 from reflect_git import errors
 from reflect_git.cli.app import COMMANDS
@@ -220,3 +221,14 @@ def _is_there(name: str) -> bool:
             found = getattr(found, part, None)
         return found is not None
     return False
+
+
+def test_the_picture_of_a_guard_shows_a_test_a_denied_call_and_its_count() -> None:
+    picture = _read("docs", "guard.svg")
+    drawn = re.sub(r"<[^>]+>", "", picture.partition('-matrix">')[2]).strip()
+    lines = html.unescape(drawn).replace("\xa0", " ").splitlines()
+    assert 10 < len(lines) <= guard_picture.MAX_LINES
+    shown = iter(lines)
+    for words in ("$ reflect-git guard PROJ-001", "2 calls in 1 day", "guarded LRN-", "Not run, because", "PROJ-001"):
+        assert any(line.startswith(words) for line in shown), words
+    assert "http" not in picture.replace("http://www.w3.org/", "").replace("https://www.textualize.io", "")

@@ -37,10 +37,13 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(run_cli: RunCli, home
     assert done.code == 0, done.err
     told = [line.removeprefix("$ reflect-git ") for line in done.out.splitlines() if line.startswith("$ reflect-git ")]
     verbs = [line.removeprefix("--yes ").split()[0] for line in told]
-    laptop = ["mine", "candidates", "config", "approve", "approve", "why", "revert", "rules", "log", "remote"]
-    assert verbs == [*laptop, "remote", "sync", "rules"]
+    laptop = ["mine", "candidates", "config", "approve", "approve", "guard", "guards", "why", "revert", "rules", "log"]
+    assert verbs == [*laptop, "remote", "remote", "sync", "rules"]
     assert "2 matches in the last day; last: `npm test`" in done.out
     assert "\n+- Never use npm in this project, always use pnpm instead\n" in done.out
+    assert "1  npm test  1×, last today" in done.out, "the past calls that the guard would have stopped"
+    assert "Not run, because a rule of the user forbids it." in done.out
+    assert "fired 1, obeyed 1" in done.out
     assert re.search(r"you said +\"no, never use npm", done.out)
     assert "\n-- Never use npm in this project, always use pnpm instead\n" in done.out
     assert "1 rule to review: reflect-git review" in done.out

@@ -43,7 +43,8 @@ def test_unclear_rules_are_not_guardable(rule: str) -> None:
         ("Use bun instead of npm.", "bun"),
         ("Don't use wget; use curl.", "curl"),
         ("Never edit `api/`; run `make api`.", "make api"),
-        ("Avoid `moment`, use `luxon` instead.", "luxon instead"),
+        ("Avoid `moment`, use `luxon` instead.", "luxon"),
+        ("Never use npm in this project, always use pnpm instead", "pnpm"),
     ],
 )
 def test_says_what_to_use_instead(rule: str, instead: str) -> None:

@@ -19,6 +19,7 @@ from reflect_git import paths
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.guards import table
 from reflect_git.records.ids import utc_precise
 from reflect_git.rules import project_files
 from reflect_git.store import machines, policy
@@ -33,7 +34,7 @@ _DEMO_USER: Any = {"road": "terminal", "name": "Demo", "email": ""}
 @click.option("--keep", is_flag=True, help="Keep the temporary home, to try things out.")
 @click.pass_obj
 def demo_command(cli: CliContext, keep: bool) -> None:
-    """Show everything in a minute, in a temporary home: capture, approve, explain, revert, sync."""
+    """Show everything in a minute, in a temporary home: capture, approve, guard, explain, revert, sync."""
     if cli.json:  # as after the verb, where there is no such option
         raise ReflectError("demo has no JSON output", "run it without --json", "usage", EXIT_USAGE)
     home = Path(os.path.realpath(tempfile.mkdtemp(prefix="reflect-git-demo.")))
@@ -78,6 +79,7 @@ class _Demo:
     def run(self) -> None:
         self._show_capture()
         self._show_approval()
+        self._show_guard()
         self._show_history()
         self._show_sync()
 
@@ -101,10 +103,25 @@ class _Demo:
         self._run_shown("approve", first, "--to", "project")
         self._run_shown("approve", second, "--to", "project")
 
+    def _show_guard(self) -> None:
+        self._print_heading("Claude may still forget a rule. A guard enforces it, tested on past calls first:")
+        self._run_shown("guard", "PROJ-001", "--mode", "deny")
+        call = "cd web && npm install zod"
+        self._print_heading(f"Claude wants to run '{call}'. It does not run, and Claude reads:")
+        event = {
+            "hook_event_name": "PreToolUse", "session_id": _SESSION, "cwd": str(self._project), "tool_name": "Bash",
+            "tool_input": {"command": call}, "transcript_path": "",
+        }  # fmt: skip
+        script = table.get_script_path(service.open_store(self._build_env()).git_dir)
+        answer = json.loads(self._run_process([script], json.dumps(event)))["hookSpecificOutput"]
+        for line in answer["permissionDecisionReason"].splitlines():
+            self._cli.print_text(f"    {line}", hang=4)
+        self._run_shown("guards")
+
     def _show_history(self) -> None:
         self._print_heading("'why' explains every line …")
         self._run_shown("why", f"CLAUDE.md:{self._find_line_number('never use npm')}")
-        self._print_heading("… and any rule can be reverted, whatever came later.")
+        self._print_heading("… and any rule can be reverted, with its guard, whatever came later.")
         self._run_shown("revert", self._find_rule_id("never use npm"))
         self._run_shown("rules")
         self._print_heading("All of it is git history.")

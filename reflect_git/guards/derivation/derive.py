@@ -829,8 +829,9 @@ def _build_matcher(clauses: list[Clause], text: RuleText, wanted: str) -> Derive
             unique[:] = _narrow(unique, preferred, exceptions, command)
     if exceptions:
         matcher["except"] = exceptions
-    if wanted:
-        matcher["instead"] = wanted[:200]
+    preference = re.sub(r"(?:^|,? )instead[.!]?$", "", wanted, flags=re.IGNORECASE)
+    if preference:
+        matcher["instead"] = preference[:200]
     return matcher if unique else None
 
 
