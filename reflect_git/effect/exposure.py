@@ -81,9 +81,14 @@ class Record:
         self.sessions = sessions
         self.projects = [session.project for session in sessions]
         self.loading: dict[str, list[int]] = {}  # rule → the sessions that loaded it
+        same: dict[frozenset[str], list[int]] = {}  # many sessions load the same rules
         for number, session in enumerate(sessions):
-            for learning in session.loaded:
-                self.loading.setdefault(learning, []).append(number)
+            same.setdefault(session.loaded, []).append(number)
+        for loaded, numbers in same.items():
+            for learning in loaded:
+                self.loading.setdefault(learning, []).extend(numbers)
+        for numbers in self.loading.values():
+            numbers.sort()
         self.cells: dict[str, list[int]] = {ALL: list(range(len(sessions)))}
         for number, project in enumerate(self.projects):
             self.cells.setdefault(project, []).append(number)

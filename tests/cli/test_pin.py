@@ -43,3 +43,24 @@ def test_a_model_cannot_pin(verb: str, rule: str, project: Path, run_cli: RunCli
     assert refused.code and "needs a person" in refused.err
     (listed,) = run_cli("rules", "--json", cwd=project).json()["data"]
     assert listed["pinned"] is (verb == "unpin")
+
+
+def test_a_person_who_changes_a_file_again_is_told_of_the_cooldown_and_not_refused(
+    rule: str, project: Path, run_cli: RunCli
+) -> None:
+    with Terminal("config", "reflect.autorevert", "apply", cwd=project) as terminal:
+        asked = terminal.passes("set reflect.autorevert to apply? [y/N]:")
+        assert "reverts rules without asking" in " ".join(asked.split())
+        terminal.types("y")
+        terminal.ends()
+    with Terminal("edit", rule, "--text", "Install with pnpm.", cwd=project) as terminal:
+        said = " ".join(terminal.ends().split())
+    assert "amended LRN-" in said
+    assert "note: cooldown: 'CLAUDE.md' was changed less than 30m ago; automatic changes wait" in said
+
+
+def test_a_model_cannot_switch_auto_revert_on(project: Path, rule: str, run_cli: RunCli) -> None:
+    refused = run_cli("config", "reflect.autorevert", "apply", cwd=project, env={"CLAUDECODE": "1"})
+    assert refused.code and "from inside Claude Code" in refused.err
+    assert run_cli("config", "reflect.autorevert", cwd=project).out == "propose\n"
+    assert run_cli("config", "reflect.cooldown", "fortnight", cwd=project).code == 2
