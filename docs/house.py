@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "reflect_git"
 # Top to bottom, as in pyproject.toml: a package imports only packages of lower layers.
 LAYERS = (
     ("cli", "hook"),
+    ("web",),
     ("audit", "purge", "history", "doctor", "effect", "memory", "judge"),
     ("rules",),
     ("candidates",),

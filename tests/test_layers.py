@@ -102,6 +102,22 @@ def test_a_captured_failure_loads_nothing_slow(home: Path) -> None:
     assert loaded & (TOO_SLOW | {"re", "enum", "contextlib"}) == set()
 
 
+PANEL_LIBRARIES = {"starlette", "uvicorn", "jinja2", "markupsafe", "h11", "anyio"}
+
+
+def test_only_the_panel_loads_its_libraries() -> None:
+    """Every command's module, its help included; the panel's own loads them when it starts."""
+    from reflect_git.cli.app import COMMAND_MODULES, COMMANDS
+
+    modules = {f"reflect_git.cli.{COMMAND_MODULES.get(name, f'commands.{name}')}" for name in COMMANDS}
+    loaded = []
+    for names in (["reflect_git.cli.start", *sorted(modules)], ["reflect_git.web.server"]):
+        done = subprocess.run([sys.executable, "-c", LOAD, str(REPO), *names], capture_output=True, check=True)
+        loaded.append({name.partition(".")[0] for name in json.loads(done.stdout)})
+    assert loaded[0] & PANEL_LIBRARIES == set()
+    assert {"starlette", "uvicorn"} <= loaded[1]
+
+
 @pytest.mark.parametrize("event", ["PostToolUseFailure", "PreCompact", "SessionEnd", "SessionStart"])
 def test_no_hook_opens_the_index(home: Path, event: str) -> None:
     """Importing sqlite3 takes 7 ms. Detached processes may open it: nobody waits for them."""

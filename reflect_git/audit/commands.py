@@ -19,6 +19,7 @@ from reflect_git.audit.invocations import (
     ID,
     KEYS,
     OPAQUE,
+    PAGE,
     RUNS,
     STORE,
     STORE_PROGRAM,
@@ -79,6 +80,16 @@ _KEY_TYPING_CODE = re.compile(
 _TYPING_COMMAND = re.compile(r"send|send-[kt]\w*|stuff|pas\w*(?:-\w+)?|write-chars|write")
 _NAMED_KEYS = {"Enter": "\n", "C-m": "\n", "Space": " ", "Tab": " "}
 _CRON = re.compile(r"^\s*(?:@\w+|(?:[\d*/,-]+\s+){5})", re.MULTILINE)
+# The panel's cookie and the file with its link; a request that sends something to this computer, in any language.
+_PANEL_NAME = re.compile(r"reflect-panel|reflect/panel-|panel-\d+\.html")
+_LOCAL_ADDRESS = re.compile(r"127\.0\.0\.\d|localhost|\[::1\]|/dev/tcp/")
+_SENDS = re.compile(
+    r"\s-d|--data|--json|--form|\s-F\b|-X\s*['\"]?P|--request|--post|\bpost\b|urlopen|urllib|socket|http\.client|fetch\("
+    r"|/dev/tcp/|\bnc\b|ncat|socat|telnet|httpie|\bhttp\s|cookie|--cookie|\s-b\b", re.I
+)  # fmt: skip
+_BROWSER_TOOL = re.compile(
+    r"browser|playwright|puppeteer|chrome|chromium|firefox|selenium|devtools|computer|webdriver", re.I
+)
 _EXIT_KEYS = frozenset(("C-c", "C-d", "C-z", "C-l"))  # keys that end or suspend a program, and answer nothing
 _YES_KEYS = frozenset("yesYES \n")  # `yyyy` answers four questions
 _DOCUMENT_SUFFIXES = (".md", ".rst", ".txt", ".adoc", ".html")
@@ -110,6 +121,15 @@ def find_suspicions(text: str, written: SessionWrites, place: WatchedPaths = Wat
         one._replace(is_plain=one.is_plain and not is_detached, is_scheduled=one.is_scheduled or is_late)
         for one in dict.fromkeys(found)
     ]
+
+
+def check_page_use(tool: str, text: str) -> Iterator[Suspicion]:
+    """Judge whether a call could have used the panel: with a browser tool, or by a request from a command."""
+    if tool.startswith("mcp__") or not text:
+        if _BROWSER_TOOL.search(tool):
+            yield Suspicion(PAGE, is_plain=True)
+    elif _PANEL_NAME.search(text) or (_LOCAL_ADDRESS.search(text) and _SENDS.search(text)):
+        yield Suspicion(PAGE)
 
 
 def _is_scheduling(command: Command) -> bool:

@@ -34,9 +34,12 @@ DECIDING_VERBS = frozenset(
         "unguard",
         "pin",
         "unpin",
+        "panel",
     )
 )
-READ_ONLY_OPTIONS = frozenset(("--dry-run", "--help", "-h", "--version", "-V", "--later", "--test", "--call", "--try"))
+READ_ONLY_OPTIONS = frozenset((
+    "--dry-run", "--help", "-h", "--version", "-V", "--later", "--test", "--call", "--try", "--read-only", "--export",
+))  # fmt: skip
 # Options of ours that take no value: the next word is not their value.
 FLAGS = frozenset((
     "--add", "--all", "--ask", "--diff", "--erase", "--fix", "--force", "--global", "--json", "--keep", "--never",
@@ -110,6 +113,8 @@ EDITORS = frozenset(("vi", "vim", "nvim", "ex", "view", "emacs", "ed", "kak", "h
 
 
 RUNS, OPAQUE, KEYS, HOOK, TRANSCRIPT, STORE = "runs", "opaque", "keys", "hook", "transcript", "store"
+PAGE = "page"  # a request to a local web page, which could be the panel
+PANEL_VERB = "panel"
 CAPTURES = "captures"  # in its own terminal, a session could capture text that then counts as typed by the user
 CAPTURE = "capture"
 # The program of the store, which the plugin has beside its hooks: `promote` approves, `append` captures.

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING
 from reflect_git import paths
 from reflect_git.audit import commands
 from reflect_git.audit.context import DECIDE, NOTE, AuditContext, Finding
-from reflect_git.audit.invocations import CAPTURES, HOOK, KEYS, OPAQUE, RUNS, STORE, TRANSCRIPT, Suspicion
+from reflect_git.audit.invocations import (
+    CAPTURES,
+    HOOK,
+    KEYS,
+    OPAQUE,
+    PAGE,
+    PANEL_VERB,
+    RUNS,
+    STORE,
+    TRANSCRIPT,
+    Suspicion,
+)
 from reflect_git.capture.transcript import open_transcript
 from reflect_git.capture.transcript.calls import ToolCall, find_result, read_tool_calls
 from reflect_git.errors import ReflectError
@@ -21,6 +32,7 @@ from reflect_git.records import json_form
 from reflect_git.records.ids import parse_utc, plural, utc
 from reflect_git.records.schema import SETTING_KINDS
 from reflect_git.redact import flatten, redact
+from reflect_git.rules.approver import PANEL
 from reflect_git.rules.drift.shell_writes import SessionWrites, command_of, record_edit
 from reflect_git.store.repository import get_record_path
 
@@ -54,12 +66,17 @@ _KINDS_BY_VERB = {
     **dict.fromkeys(("enable", "disable", "pause", "resume"), frozenset(("policy", "capture"))),
 }
 _ACCEPTANCE_SUBJECT = "audit"
-_SUSPICIONS_BY_CHANNEL = {TERMINAL: (RUNS, OPAQUE, KEYS, STORE), ASK_USER_QUESTION: (HOOK, TRANSCRIPT, STORE)}
+_SUSPICIONS_BY_CHANNEL = {
+    TERMINAL: (RUNS, OPAQUE, KEYS, STORE), PANEL: (PAGE, RUNS, OPAQUE, KEYS, STORE),
+    ASK_USER_QUESTION: (HOOK, TRANSCRIPT, STORE),
+}  # fmt: skip
+_CHANNEL_NAMES = {TERMINAL: "a terminal", PANEL: "the panel"}
 _OWN_WORDS = ("user_typed", "user_feedback")
 _MANUAL_SOURCE = "manual"  # the source of a signal that no hook captured
 _DESCRIPTIONS = {
     RUNS: "could have run it", CAPTURES: "could have captured it", KEYS: "sent keys to a terminal",
     OPAQUE: "ran a text that the transcript does not show",
+    PAGE: "could have used the panel",
     HOOK: "called the hook by hand", TRANSCRIPT: "wrote into the client's transcripts", STORE: "wrote into the store",
 }  # fmt: skip
 _MAX_COMMAND_LENGTH = 160
@@ -162,6 +179,8 @@ def _can_decide(ctx: AuditContext, made: Decision, reason: Suspicion) -> bool:
     """Tell whether a call with its verb and ids can have made this decision."""
     if reason.kind != RUNS:
         return True
+    if (reason.verb == PANEL_VERB or made["by"]["road"] == PANEL) and reason.verb:
+        return reason.verb == PANEL_VERB and made["by"]["road"] == PANEL
     if made["kind"] not in _KINDS_BY_VERB.get(reason.verb, CHANGING_KINDS):
         return False
     if made["kind"] == "policy" and reason.verb in ("audit", "config"):
@@ -171,7 +190,7 @@ def _can_decide(ctx: AuditContext, made: Decision, reason: Suspicion) -> bool:
 
 
 def _build_finding(made: Decision, suspect: Suspect, reason: Suspicion, count: int) -> Finding:
-    channel = "a terminal" if made["by"]["road"] == TERMINAL else "a person's answer"
+    channel = _CHANNEL_NAMES.get(made["by"]["road"], "a person's answer")
     message = f"'{made['id']}' claims {channel}, and {_describe_suspect(suspect, reason, count)}"
     found = Finding("unproved", DECIDE, made["id"], message, "", get_record_path(made["id"]))
     is_rule = made["kind"] in ("approved", "amended", "applied")
@@ -259,7 +278,10 @@ def _check_calls(
         armed = armed or any(commands.decides_when_run(path, written.files[path]) for path in written.pop_new())
         start = parse_utc(call.timestamp)
         place = commands.WatchedPaths(folders, (projects, ".claude/projects"), call.cwd)
+        used = tuple(commands.check_page_use(call.tool, text))
         if not text:
+            if used:
+                yield Suspect(call, call.tool, start, used, projects)
             path = call.input.get("file_path")
             if isinstance(path, str) and call.tool in EDIT_TOOLS:
                 begun = commands.check_startup_file(path, written.files.get(path, ""))
@@ -275,8 +297,8 @@ def _check_calls(
             armed = armed or any(commands.decides_when_run(path, written.files[path]) for path in written.pop_new())
             if armed and is_soon and not reasons and commands.runs_programs(text, written.changes_git_programs):
                 reasons = [Suspicion(RUNS)]
-            if reasons:
-                yield Suspect(call, text, start, tuple(reasons), projects)
+            if reasons or used:
+                yield Suspect(call, text, start, (*reasons, *used), projects)
         elif _WRITE_COMMAND.search(text) or _DELAYED_COMMAND.search(text):
             commands.find_suspicions(text, written, place)  # only to record what it writes
         armed = armed or any(commands.decides_when_run(path, written.files[path]) for path in written.pop_new())

@@ -36,6 +36,7 @@ COMMANDS = {
     "approve": ("Plumbing", "approve a proposed rule"),
     "dismiss": ("Plumbing", "dismiss or skip a proposed rule"),
     "show": ("Daily", "show a signal, rule, decision or commit"),
+    "panel": ("Daily", "look, decide and revert in a browser"),
     "undo": ("Daily", "undo the last decision; run again to redo it"),
     "log": ("History", "show decisions: what, when and by whom"),
     "effect": ("History", "show whether the rules help"),

@@ -22,6 +22,7 @@ from reflect_git.store import api, policy
 from reflect_git.store.local import settings_manifest
 
 if TYPE_CHECKING:
+    from reflect_git.records.schema import DecisionAuthor
     from reflect_git.store.config_file import Value
     from reflect_git.store.repository import Store
 
@@ -149,7 +150,11 @@ def apply_switch(cli: CliContext, store: Store | None, change: SwitchChange, dry
     """Do it, and say what was done and how to undo it."""
     if change.hooks and not dry_run:
         plan_hooks(cli.env, store, True)  # report a settings file that we cannot change before switching anything
-    commit = None if dry_run or store is None else _write_switch(cli, store, change)
+    commit = None
+    if store is not None and not dry_run:
+        commit = write_switch(
+            store, change, service.get_author(store, service.get_channel(cli.env, cli.is_at_terminal))
+        )
     install = _update_hooks(cli, store, change, dry_run)
     if cli.json:
         cli.print_json({
@@ -167,9 +172,8 @@ def apply_switch(cli: CliContext, store: Store | None, change: SwitchChange, dry
         cli.print_note(printable(f"{f'commit {commit[:10]}, ' if commit else ''}undo with: {change.undo_command}"))
 
 
-def _write_switch(cli: CliContext, store: Store, change: SwitchChange) -> str | None:
+def write_switch(store: Store, change: SwitchChange, by: DecisionAuthor) -> str | None:
     """Write the change; return the commit of its decision."""
-    by = service.get_author(store, service.get_channel(cli.env, cli.is_at_terminal))
     if change.policies:
         return policy.set_policies(store, change.policies, by, utc_precise(), unrecorded=change.settings)
     if change.until or (

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
-from reflect_git.records.ids import plural
+from reflect_git.records.ids import escape_controls, plural
 from reflect_git.records.json_form import dumps
 
 # The store's modules take 15 ms to import: --help, --version and completion do without. A plain `sync` does without
@@ -312,11 +312,7 @@ def _is_width_limited() -> bool:
 
 def printable(text: str) -> str:
     """Text from a record as a terminal may show it: what acts on a terminal, or hides in it, is spelled out."""
-    return "".join(c if c.isprintable() or c == "\n" else _escape_char(c) for c in text)
-
-
-def _escape_char(char: str) -> str:
-    return "    " if char == "\t" else f"<U+{ord(char):04X}>"
+    return escape_controls(text)
 
 
 def one_line(text: str, width: int) -> str:

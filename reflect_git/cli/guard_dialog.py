@@ -17,7 +17,7 @@ from reflect_git.guards.form import except_call
 from reflect_git.records.ids import plural
 from reflect_git.rules.derived_files import refresh_guards
 from reflect_git.rules.guarding.guard_backtest import Backtest, run_backtest
-from reflect_git.rules.guarding.guards import GuardPlan, require_usable, write_guard
+from reflect_git.rules.guarding.guards import MODE_HELP, STOP_HELP, GuardPlan, require_usable, write_guard
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import DecisionAuthor
@@ -25,23 +25,13 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 20
 MODE_KEYS = {"w": "watch", "h": "hint", "a": "ask", "d": "deny"}
-MODE_HELP = {
-    "watch": "only count the calls",
-    "hint": "the call runs, and Claude gets the rule as a reminder",
-    "ask": "Claude Code asks you first, with the rule as the reason",
-    "deny": "the call does not run; Claude gets the rule and what to use instead",
-}
-_STOP_HELP = {
-    "watch": "only count the turns",
-    "deny": "Claude is sent back once to run the command; this costs a request",
-}
 _PROGRESS_SECONDS = 1.0
 WRONG_QUESTION = "numbers of wrong matches, Enter for none, q to cancel: "
 
 
 def describe_mode(plan: GuardPlan) -> str:
     """Return what the mode of a plan does."""
-    return (_STOP_HELP if "requires" in plan.matcher else MODE_HELP)[plan.mode]
+    return (STOP_HELP if "requires" in plan.matcher else MODE_HELP)[plan.mode]
 
 
 def backtest_guard(cli: CliContext, ctx: Context, plan: GuardPlan) -> Backtest:

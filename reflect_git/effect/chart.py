@@ -49,15 +49,18 @@ def format_rate(value: float | None) -> str:
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
 
 
-def build_svg(weeks: Sequence[Week], figures: Sequence[str]) -> str:
-    """Return a picture with one panel for each figure; dashed lines mark the weeks with approvals."""
+def build_svg(weeks: Sequence[Week], figures: Sequence[str], has_style: bool = True) -> str:
+    """Return a picture with one panel for each figure; dashed lines mark the weeks with approvals.
+
+    A page with a style sheet of its own needs no style in the picture.
+    """
     height = _TOP + len(figures) * (_PANEL + _GAP) - _GAP + _BOTTOM
     first, last = weeks[0].start, weeks[-1].start
     said = f"Per 100 typed messages, weeks of {_format_day(first)} to {_format_day(last)} {last[:4]}"
     sizes = f'viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(said)}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" {sizes}>',
-        f"<style>{_STYLE}</style>",
+        *([f"<style>{_STYLE}</style>"] if has_style else []),
         f'<rect class="back" width="{_WIDTH}" height="{height}"/>',
         f'<text class="title" x="16" y="22">{escape(said)}</text>',
         *_draw_approvals(weeks, len(figures)),

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 IN_FORCE, REVERTED, SUPERSEDED = "in force", "reverted", "superseded"
+CHANNEL_WORDS = {
+    "terminal": "at a terminal", "ask-user-question": "in Claude Code", "panel": "in the panel",
+    "own-machine": "on another machine of yours", "unattended": "by a script",
+    "autorevert": "by auto-revert",
+}  # fmt: skip
+
+
+def format_person(by: Mapping[str, Any]) -> str:
+    """Format who made a decision, and how."""
+    return f"{by['name'] or 'somebody'} {CHANNEL_WORDS.get(by['road'], 'in an unknown way')}"
 
 
 @dataclass(frozen=True)

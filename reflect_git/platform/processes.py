@@ -99,6 +99,12 @@ def has_client_parent() -> bool:
     return any(is_client_environment(one.environment) or is_client(one) for one in system.current.list_ancestors()[0])
 
 
+def is_started_by_client(process: int) -> bool:
+    """Return whether a process is the client, or was started by it directly or indirectly."""
+    listed = system.current.list_upwards(process)[0]
+    return any(is_client_environment(one.environment) or is_client(one) for one in listed)
+
+
 def iter_client_environments() -> Iterator[Mapping[str, str]]:
     """Yield the start environment of each marked process above us, the nearest first.
 

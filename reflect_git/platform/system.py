@@ -53,6 +53,21 @@ class System:
         """Return the processes above us, the nearest first, and whether these are all of them."""
         return [], False
 
+    def list_upwards(self, process: int) -> tuple[list[Process], bool]:
+        """Return a process and those above it, the nearest first, and whether these are all of them."""
+        return [], False
+
+    def find_peer(self, client: tuple[str, int], server: tuple[str, int]) -> Optional[tuple[int, int]]:
+        """Return user and process at the client's end of a connection on this computer, each -1 if it is unknown.
+
+        None if there is no such connection.
+        """
+        return -1, -1
+
+    def has_screen(self, env: Mapping[str, str]) -> bool:
+        """Return whether a browser could open a window. Elsewhere a text browser would take over the terminal."""
+        return bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
+
     def read_process_table(self) -> dict[int, tuple[int, str]]:
         """Read all processes: id → (parent's id, start time)."""
         told = run_programs([(_PS, "-A", "-o", "pid=,ppid=,lstart=")])[0]
@@ -105,8 +120,11 @@ class Linux(System):
     name = "linux"
 
     def list_ancestors(self) -> tuple[list[Process], bool]:
+        return self.list_upwards(os.getppid())
+
+    def list_upwards(self, process: int) -> tuple[list[Process], bool]:
         found: list[Process] = []
-        process, seen = os.getppid(), {0}
+        seen = {0}
         while process not in seen:  # ids can be reused meanwhile
             seen.add(process)
             # A name can contain any character, so the fields after it are searched from the end.
@@ -125,6 +143,18 @@ class Linux(System):
             found.append(Process(head.partition("(")[2], program, words, environment, f"/proc/{process}/cwd"))
             process = parent
         return found, process == 0
+
+    def find_peer(self, client: tuple[str, int], server: tuple[str, int]) -> Optional[tuple[int, int]]:
+        wanted = [_format_address(*client), _format_address(*server)]
+        try:
+            with open(_CONNECTIONS, encoding="ascii") as table:
+                rows = [line.split() for line in table]
+        except OSError:
+            return super().find_peer(client, server)
+        for row in rows:
+            if len(row) > _INODE and row[1:3] == wanted:
+                return int(row[_USER]), _find_socket_owner(row[_INODE])
+        return None
 
     def read_process_table(self) -> dict[int, tuple[int, str]]:
         if not os.path.isdir("/proc/self/fd"):
@@ -188,6 +218,28 @@ class Linux(System):
         return False
 
 
+_CONNECTIONS = "/proc/net/tcp"
+_USER, _INODE = 7, 9  # columns
+
+
+def _format_address(host: str, port: int) -> str:
+    """Return an IPv4 address as the kernel writes it: the bytes in reverse order, in hexadecimal."""
+    return "".join("%02X" % int(part) for part in reversed(host.split("."))) + ":%04X" % port
+
+
+def _find_socket_owner(inode: str) -> int:
+    """Return the process that has a socket open; -1 if none of those that we may read has."""
+    wanted = f"socket:[{inode}]"
+    for process in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
+        folder = f"/proc/{process}/fd"
+        try:
+            if any(os.readlink(f"{folder}/{one}") == wanted for one in os.listdir(folder)):
+                return process
+        except OSError:  # another user's, or it has just ended
+            continue
+    return -1
+
+
 def _read_proc(process: int, name: str) -> str:
     """Return a file of /proc; empty if the process ended or belongs to another user."""
     try:
@@ -223,6 +275,9 @@ class MacOS(System):
         if self._ancestors is None or self._ancestors[0] != os.getpid():
             self._ancestors = os.getpid(), self._read_ancestors()
         return self._ancestors[1]
+
+    def has_screen(self, env: Mapping[str, str]) -> bool:
+        return not env.get("SSH_CONNECTION")
 
     def _read_ancestors(self) -> tuple[list[Process], bool]:
         """Ask for numbers first, then for each process alone: an argument can contain lines that look like rows."""

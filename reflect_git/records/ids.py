@@ -122,6 +122,17 @@ def plural(count: int, noun: str, several: str = "") -> str:
     return f"{count} {noun if count == 1 else several or f'{noun}s'}"
 
 
+def escape_controls(text: str) -> str:
+    """Return a text with what acts on a screen, or hides in it, spelled out: control and direction marks."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else _escape_char(c) for c in text)
+
+
+def _escape_char(char: str) -> str:
+    return "    " if char == "\t" else f"<U+{ord(char):04X}>"
+
+
 def format_signal_count(signals: int, summaries: int) -> str:
     """Return `3 signals, 1 session summary`. Summaries are counted separately: no review asks about them."""
     apart = f", {plural(summaries, 'session summary', 'session summaries')}" if summaries else ""

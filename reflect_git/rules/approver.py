@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
-from reflect_git.capture.service import require_approval
+from reflect_git.capture.service import get_author, require_approval
 from reflect_git.errors import ReflectError
 from reflect_git.platform import processes
 from reflect_git.records.ids import digest
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reflect_git.capture.transcript.dialogs import Dialog
-    from reflect_git.records.schema import Decision
+    from reflect_git.records.schema import Decision, DecisionAuthor
     from reflect_git.store.repository import Store
 
 
@@ -383,3 +383,16 @@ def find_outdated_part(question: Mapping[str, Any], form: QuestionForm) -> str:
         return next((line for line in still if line not in wanted), _CHANGED_TAIL)
     changed = [name for name in today if name != _CHANGED_TAIL and today[name] != parts[name]]
     return changed[0] if changed else ""
+
+
+PANEL = "panel"
+
+
+def require_panel_author(store: Store, env: Mapping[str, str]) -> DecisionAuthor:
+    """Return the person who decides in the panel; raise inside Claude Code.
+
+    The panel asks this for each change: its gatekeeper has checked the browser by then.
+    """
+    if is_inside_client(env):
+        raise ReflectError("the panel cannot decide inside Claude Code", "run it in your own terminal", "approval")
+    return get_author(store, PANEL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import redact
@@ -167,11 +168,17 @@ def _list_statements(ctx: Context, target: Target) -> list[Any]:
     return [*own, *ctx.statements]
 
 
+@lru_cache(maxsize=4096)
+def _compute_key(text: str) -> str:
+    """Return the key of a rule's text. A review compares every proposed rule with the same rules: 0.3 ms each."""
+    return compute_key(text)
+
+
 def _note_other_projects(ctx: Context, text: str, target: Target) -> list[Finding]:
     """Note the other projects that have the same rule: useful to know, but no obstacle."""
     away = [one for one in ctx.scan.history.get_rules_in_force() if not ctx.place.is_in_scope(one)]
-    key = compute_key(text) if away else ""
-    same = [one for one in away if compute_key(one["text"]) == key]
+    key = _compute_key(text) if away else ""
+    same = [one for one in away if _compute_key(one["text"]) == key]
     names = {one["project"]["name"]: one["timestamp"][:10] for one in same if one["project"]}
     summary = ", ".join(f"'{name}' since {day}" for name, day in sorted(names.items()))
     way = "" if target.is_global else "to have it in all projects: --to global"

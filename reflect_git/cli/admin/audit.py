@@ -12,9 +12,10 @@ from reflect_git.audit.context import DECIDE, ERROR, NOTE, WARNING, Finding
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, get_cwd, printable
 from reflect_git.cli.options import dry_run_option, json_option
-from reflect_git.cli.output.history_view import format_day, format_person
+from reflect_git.cli.output.history_view import format_day
 from reflect_git.cli.review_setup import format_undo_hint
 from reflect_git.errors import EXIT_DECISION, EXIT_OK, ReflectError
+from reflect_git.history.rule_history import format_person
 from reflect_git.records.ids import plural
 from reflect_git.rules import project_files
 

@@ -250,9 +250,10 @@ def _format_guard(made: Decision) -> str:
 
 
 def _format_author(entry: Entry) -> str:
-    from reflect_git.cli.output.history_view import CHANNELS, format_when
+    from reflect_git.cli.output.history_view import format_when
+    from reflect_git.history.rule_history import CHANNEL_WORDS
 
-    channel = CHANNELS.get(entry.channel or "", "")
+    channel = CHANNEL_WORDS.get(entry.channel or "", "")
     person = " ".join(filter(None, (entry.person, channel)))
     return ", ".join(filter(None, (format_when(entry.time), person, entry.get_trailer("Machine"))))
 

@@ -22,6 +22,7 @@ from reflect_git.platform import files
 from reflect_git.records.ids import plural
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import approver, dismiss, project_commits, project_files
+from reflect_git.rules.drift.questions import find_questions
 from reflect_git.rules.guarding.broken_rules import find_broken_rules
 from reflect_git.rules.queue import load_queue, with_backtests
 
@@ -89,7 +90,7 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
             taken_back=[made["id"] for made in back.done],
         )  # fmt: skip
         return
-    found, asked = drift.find_drift(queue)
+    found, asked = find_questions(queue)
     arrived = _find_arrivals(queue)
     for line in drift.format_notes(queue.place, found):
         cli.print_text(line)

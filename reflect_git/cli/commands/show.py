@@ -14,9 +14,10 @@ from reflect_git.cli.commands.signals import TRUST_WORDS, format_speaker
 from reflect_git.cli.context import CliContext, format_duration, printable
 from reflect_git.cli.options import json_option
 from reflect_git.cli.output import history_view
-from reflect_git.cli.output.history_view import format_person, format_when
+from reflect_git.cli.output.history_view import format_when
 from reflect_git.errors import ReflectError
 from reflect_git.history import rule_history as stories
+from reflect_git.history.rule_history import format_person
 from reflect_git.records.history import get_decision_name
 from reflect_git.store import api, expiry
 from reflect_git.store.repository import is_id

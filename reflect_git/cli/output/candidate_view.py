@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.candidates.candidate import format_backtest, format_confidence
+from reflect_git.candidates.describe import OWN_WORDS, TRUST_WORDS
 from reflect_git.cli.context import display_width, format_age, printable, terminal_width
 from reflect_git.cli.output.wrap import wrap_text
 
@@ -18,15 +19,6 @@ if TYPE_CHECKING:
 
 _NAME_WIDTH = 12
 _MAX_WIDTH, _MIN_WIDTH = 100, 40
-_USER_TRUST = ("user_typed", "user_feedback")
-TRUST_WORDS = {
-    "user_typed": "your own words",
-    "user_feedback": "your own words, to a tool call",
-    "assistant": "not your words: Claude's",
-    "tool_output": "not your words: the output of a tool",
-    "remote": "not your words: from another machine",
-    "imported": "not your words: imported",
-}
 _COLOURS = {"refused": "red", "risk": "red", "mended": "yellow", "note": None}
 
 
@@ -83,7 +75,7 @@ def format_facts(candidate: Candidate, findings: Iterable[Finding] = ()) -> Iter
     """Yield the origin of a candidate and similar rules, except those that a finding names."""
     findings = list(findings)
     messages = "\n".join(found.message for found in findings)
-    own = candidate.trust in _USER_TRUST
+    own = candidate.trust in OWN_WORDS
     yield from format_field("you said" if own else "it says", f'"{candidate.quote}"')
     yield from format_field("confidence", format_confidence(candidate))
     if not own and not any(found.code == "trust" for found in findings):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from reflect_git.cli.context import CliContext, format_duration, get_cwd
-from reflect_git.history.rule_history import IN_FORCE, SUPERSEDED
+from reflect_git.history.rule_history import IN_FORCE, SUPERSEDED, format_person
 from reflect_git.records.ids import local_day, parse_utc, plural
 from reflect_git.rules.dismiss import find_root
 
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
     Line = tuple[str, str]
-
-CHANNELS = {
-    "terminal": "at a terminal", "ask-user-question": "in Claude Code", "own-machine": "on another machine of yours",
-    "unattended": "by a script", "autorevert": "by auto-revert",
-}  # fmt: skip
 
 
 def format_when(timestamp: str) -> str:
@@ -34,11 +29,6 @@ def format_when(timestamp: str) -> str:
 def format_day(timestamp: str) -> str:
     """Return the date of a record's time where the person is."""
     return local_day(parse_utc(timestamp))
-
-
-def format_person(by: Mapping[str, Any]) -> str:
-    """Format who made a decision, and how."""
-    return f"{by['name'] or 'somebody'} {CHANNELS.get(by['road'], 'in an unknown way')}"
 
 
 REVERTED, RESTORED = "reverted", "restored"

@@ -23,10 +23,10 @@ from reflect_git.records.history import get_decision_name
 from reflect_git.records.ids import plural
 from reflect_git.rules import project_commits, restore, revert
 from reflect_git.rules.approver import ApprovalRequest
-from reflect_git.rules.drift import drift, line_owner, resolve_drift
-from reflect_git.rules.drift.change_author import CLAUDE
+from reflect_git.rules.drift import drift, resolve_drift
 from reflect_git.rules.drift.drift import Difference, Drift
 from reflect_git.rules.drift.line_owner import Passage
+from reflect_git.rules.drift.questions import find_questions, format_what_happened
 from reflect_git.rules.restore import Removal
 from reflect_git.rules.write_change import build_diff, require_not_refused
 from reflect_git.store.main import user_git
@@ -34,7 +34,6 @@ from reflect_git.targets.plan import find_text_line
 
 if TYPE_CHECKING:
     from reflect_git.cli.review.screen import ReviewScreen
-    from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
 
     DriftItem = Difference | Passage | Removal
@@ -57,30 +56,12 @@ _KEY_HELP = {
     "?": "this help",
 }
 _WRITE_KEYS = "bfx"  # offered only where the card is able to
-_HEADLINES = {
-    (CLAUDE, "missing"): "Claude removed this rule",
-    (CLAUDE, "different"): "Claude changed this rule",
-    (CLAUDE, drift.RETURNED): "Claude brought this rule back",
-    ("you", "missing"): "you removed this rule",
-    ("you", "different"): "you changed this rule",
-    ("you", drift.RETURNED): "you brought this rule back",
-}
 # What the project's own git history explains is reported, not asked.
 _BRANCH_NOTES = {
     "missing": "missing",
     "different": "worded differently",
     drift.RETURNED: "still present but no longer in force",
 }
-
-
-def find_drift(ctx: Context) -> tuple[Drift, list[DriftItem]]:
-    """Return the differences here and those to ask about: changes by Claude first, then the rest."""
-    store, env, place = ctx.store, ctx.env, ctx.place
-    found = drift.find_drift(store, env, place, ctx.scan.history)
-    written = line_owner.find_passages(store, env, place, found.files, drift.load_ignored(store), drift.SEARCH_SECONDS)
-    by_claude = [one for one in found.open_differences if one.author == CLAUDE]
-    rest = [one for one in found.open_differences if one.author != CLAUDE]
-    return found, [*by_claude, *written, *rest, *restore.list_removals(store, ctx.scan.history)]
 
 
 class DriftReview:
@@ -144,7 +125,7 @@ class DriftReview:
 
     def _reload(self) -> None:
         self._screen.reload()
-        self._items = find_drift(self._screen.queue)[1]
+        self._items = find_questions(self._screen.queue)[1]
 
     def _print_help(self, card: RuleCard | PassageCard | RemovalCard, keys: Sequence[str]) -> None:
         self._screen.print_keys({key: card.key_help.get(key) or _KEY_HELP[key] for key in keys})
@@ -188,10 +169,8 @@ def format_notes(place: Place, found: Drift) -> Iterator[str]:
 
 
 def format_headline(one: DriftItem) -> str:
-    if isinstance(one, Removal):
-        return format_removal_headline(one)
-    call = one.call
-    did = "Claude wrote this by itself" if isinstance(one, Passage) else _HEADLINES[one.author, one.found.kind]
+    did = format_what_happened(one)
+    call = None if isinstance(one, Removal) else one.call
     return f"{did} in session {call.session[:8]}, {format_age(call.timestamp)} ago" if call else did
 
 
@@ -367,7 +346,7 @@ class RemovalCard:
         self._screen, self._removal = screen, removal
         self._ctx = project_commits.with_project_of(screen.queue, removal.decisions)
         self._reversal, self._error = self._propose_revert()
-        self.headline = format_removal_headline(removal)
+        self.headline = format_what_happened(removal)
         self.write_keys = "x" if self._reversal else ""
 
     def _propose_revert(self) -> tuple[RevertPlan | None, ReflectError | None]:
@@ -412,7 +391,3 @@ class RemovalCard:
         """Return the target if it is a file of the current project, else an empty text."""
         is_here = self._ctx.place.root == self._screen.queue.place.root
         return target if is_here and not target.startswith(("/", "~")) else ""
-
-
-def format_removal_headline(removal: Removal) -> str:
-    return f"your commit {removal.commit[:10]} removed this from the store"

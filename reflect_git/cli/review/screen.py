@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reflect_git.candidates import describe
 from reflect_git.candidates.candidate import LazyCandidates
-from reflect_git.candidates.gate import CONTRADICTION, EXCEPTION, REFUSED
 from reflect_git.candidates.matcher import get_candidate_matcher
 from reflect_git.cli.context import CliContext, format_duration, printable
 from reflect_git.cli.output import candidate_view
@@ -38,13 +38,6 @@ if TYPE_CHECKING:
     from reflect_git.rules.guarding.guard_backtest import Backtest
     from reflect_git.rules.guarding.guards import GuardPlan
     from reflect_git.rules.queue import Queue
-
-_WAYS_OUT = {
-    "needs-wording": "e to word it, c to let Claude word it", "question": "e to word it", "added": "e to take it out",
-    "secret": "e to take it out", "full": "t to choose another target", "mixed-script": "e to retype it",
-    "elsewhere": "t and 'global' to use it in all projects",
-    EXCEPTION: "y to keep both; or t and 'global', then r to replace that rule",
-}  # fmt: skip
 
 
 class ReviewScreen:
@@ -182,10 +175,10 @@ class ReviewScreen:
                 return None
             mode = names.get(typed, "" if typed else guards.DEFAULT_MODE)
             if not mode:
-                help_texts = {key: guard_dialog.MODE_HELP[name] for key, name in names.items()}
+                help_texts = {key: guards.MODE_HELP[name] for key, name in names.items()}
                 self.print_keys({**help_texts, "q": "cancel"})
         plan = guards.plan_guard(self.queue, rule, mode)
-        self.print_lines(*candidate_view.format_field("mode", f"{mode}: {guard_dialog.MODE_HELP[mode]}"))
+        self.print_lines(*candidate_view.format_field("mode", f"{mode}: {guards.MODE_HELP[mode]}"))
         self.print_lines(*candidate_view.format_field("will sync", plan.synced_text))
         agreed = guard_dialog.confirm_matches(self.cli, self.queue, plan, console.read_line, self.print_lines)
         if agreed is not None and not agreed[1].matches and not console.confirm("guard it"):
@@ -304,25 +297,11 @@ class ReviewScreen:
 
 def find_contradicted_rule(proposal: Proposal | None) -> str:
     """Return the one rule that contradicts the proposal, if nothing else prevents it."""
-    against = [found for found in proposal.findings if found.kind == REFUSED] if proposal else []
-    return _parse_rule_id(against[0]) if [found.code for found in against] == [CONTRADICTION] else ""
-
-
-def _parse_rule_id(found: Finding) -> str:
-    return found.hint.rpartition(" ")[2]
+    return describe.find_contradicted_rule(proposal.findings) if proposal else ""
 
 
 def _format_way_out(found: Finding, proposal: Proposal) -> str:
-    """Suggest keys if there are any, else a complete command."""
-    if found.code == CONTRADICTION:
-        if find_contradicted_rule(proposal):
-            return "r to replace that rule"
-        rules = [_parse_rule_id(each) for each in proposal.findings if each.code == CONTRADICTION]
-        wanted = " ".join(f"--supersedes {rule}" for rule in rules)
-        return f"to replace it: reflect-git approve {proposal.request.candidate.id} --to {proposal.to} {wanted}"
-    if found.code == "duplicate":
-        return "n to dismiss it, e to reword it"
-    return _WAYS_OUT.get(found.code, found.hint) if found.hint else ""
+    return describe.format_way_out(found, proposal.findings, proposal.request.candidate.id, proposal.to)
 
 
 def _format_error_hint(trouble: ReflectError) -> str:

@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 
 DEFAULT_MODE = "hint"
 STOP_MODES = ("watch", "deny")  # of a guard for the end of a turn
+MODE_HELP = {
+    "watch": "only count the calls",
+    "hint": "the call runs, and Claude gets the rule as a reminder",
+    "ask": "Claude Code asks you first, with the rule as the reason",
+    "deny": "the call does not run; Claude gets the rule and what to use instead",
+}
+STOP_HELP = {
+    "watch": "only count the turns",
+    "deny": "Claude is sent back once to run the command; this costs a request",
+}
 NOT_GUARDABLE = "this rule cannot become a guard: it names no command, file or content"
 _NOT_GUARDABLE_HINT = "describe the calls: --match 'npm', --path 'src/gen/**' or --content REGEX"
 _MAX_INSTEAD_LENGTH = 300
