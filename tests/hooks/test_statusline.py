@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +15,8 @@ from typing import Any
 import pytest
 
 from reflect_git.capture import service, sessions
+from reflect_git.guards.check import get_log_path
+from reflect_git.records.ids import utc
 from reflect_git.store.repository import Store
 from tests.conftest import REAL_GIT, REPO, RunCli, wait_for_background
 from tests.sessions import wait_until
@@ -187,3 +191,67 @@ def test_an_old_python_shows_what_it_can_tell(store_home: Path, home: Path) -> N
         assert done.stdout == expected
         changed.append(kept_in(store_home).stat().st_mtime_ns)
     assert changed[0] == changed[1] == changed[2]
+
+
+def read_numbers(line: str) -> tuple[int, dict[str, int], int]:
+    """Return what a status line says: questions, questions by word of their day, and firings."""
+    questions = int(found[1]) if (found := re.match(r"✎ (\d+)", line)) else 0
+    expiring = line.partition(" · guards fired")[0]
+    days = re.findall(r"(\d+) (?:expires? )?(today|tomorrow|in \d+ days)", expiring)
+    going = {day: int(number) for number, day in days}
+    fired = int(found[1]) if (found := re.search(r"guards fired (\d+) today", line)) else 0
+    return questions, going, fired
+
+
+def write_firings(store: Store, dice: random.Random) -> None:
+    now = time.time()
+    for _ in range(dice.randrange(4)):
+        event = {"session_id": f"s{dice.randrange(3)}"}
+        at = utc(dice.choice((now, now, now - 3 * 86400)))
+        row = {
+            "time": at,
+            "learning": "LRN-20260211-7k3v9q2m",
+            "outcome": dice.choice(("denied", "watched", "ignored")),
+        }
+        path = Path(get_log_path(store.git_dir, event))
+        path.parent.mkdir(exist_ok=True)
+        with path.open("a") as file:
+            file.write(json.dumps(row, separators=(",", ":")) + "\n")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_line_and_status_give_the_same_numbers(
+    store_home: Path, home: Path, run_cli: RunCli, tmp_path: Path, seed: int
+) -> None:
+    """Five states of each of ten random stores; then everything is answered, and nothing is left to show."""
+    dice, store = random.Random(seed), open_store(store_home)
+    project = tmp_path / "shop"
+    subprocess.run([REAL_GIT, "init", "-q", str(project)], check=True)
+    days = {0: "today", 1: "tomorrow"}
+    for state in range(5):
+        for number in range(dice.randrange(1, 6)):
+            capture(
+                store, f"use tool{dice.randrange(9)}, not other{state}{number}", confidence=dice.choice((1, 2, 3)),
+                trust=dice.choice(("user_typed", "assistant", "tool_output")), cwd=dice.choice((project, home)),
+                type=dice.choice(("correction", "convention", "failure", "gotcha")),
+            )  # fmt: skip
+        write_firings(store, dice)
+        told = run_cli("status", "--json", cwd=project).json()["data"]
+        going = {days.get(one["days"]) or f"in {one['days']} days": one["count"] for one in told["going"]}
+        wanted = (told["questions"], going, told["guards_fired_today"])
+        wait_until(lambda wanted=wanted: read_numbers(shown(project)) == wanted, f"{wanted}")  # type: ignore[misc]
+        assert read_numbers(run_cli("status", "--format", "statusline", cwd=project).out) == wanted
+    while waiting := run_cli("candidates", "--json", cwd=project).json()["data"]:
+        strong = [one["id"] for one in waiting if one["tier"] == "strong"]
+        if not strong:
+            break
+        assert run_cli("dismiss", strong[0], "--never", cwd=project).code == 0
+    told = run_cli("status", "--json", cwd=project).json()["data"]
+    assert (told["questions"], told["going"]) == (0, [])
+    nothing: tuple[int, dict[str, int], int] = (
+        0,
+        {},
+        told["guards_fired_today"],
+    )  # a count that began earlier may still be written once
+    wait_until(lambda: read_numbers(shown(project)) == nothing, f"{nothing}")
+    wait_for_background(home)
