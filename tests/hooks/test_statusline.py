@@ -196,7 +196,7 @@ def test_an_old_python_shows_what_it_can_tell(store_home: Path, home: Path) -> N
 def read_numbers(line: str) -> tuple[int, dict[str, int], int]:
     """Return what a status line says: questions, questions by word of their day, and firings."""
     questions = int(found[1]) if (found := re.match(r"✎ (\d+)", line)) else 0
-    expiring = line.partition(" · guards fired")[0]
+    expiring = line.partition("guards fired")[0]
     days = re.findall(r"(\d+) (?:expires? )?(today|tomorrow|in \d+ days)", expiring)
     going = {day: int(number) for number, day in days}
     fired = int(found[1]) if (found := re.search(r"guards fired (\d+) today", line)) else 0
