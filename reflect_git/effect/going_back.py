@@ -1,8 +1,8 @@
 """Propose to go back to an earlier version of an instruction file, and do it if a policy says so.
 
-Three findings propose it: the scores of sessions fell after a change (a Bayes factor), the last three scores are low,
-or events became more frequent after an approval (`harmful?`). Only the first may act without a question, and only as
-`reflect.autorevert=apply` that a person decided. Nothing is latched: each look judges again.
+Four findings propose it: the scores of sessions fell after a change (a Bayes factor), the last three scores are low,
+the judge of the last session advises it, or events became more frequent after an approval (`harmful?`). Only the first
+may act without a question, and only as `reflect.autorevert=apply` that a person decided. Each look judges again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 SETTING = "reflect.autorevert"
 PROPOSE, APPLY, OFF = "propose", "apply", "off"
 CHANNEL = "autorevert"
-DROP, LOW, HARMFUL = "drop", "low", "harmful"
+DROP, LOW, ADVISED, HARMFUL = "drop", "low", "advised", "harmful"
+_REVERT = "revert"  # a recommendation of a judge
 KEPT = "kept"  # the answer to a question, in the meta of a decision
 _IN_SESSION = "in-session"
 _CHANGE_KINDS = ("approved", "amended", "reverted", "superseded")
@@ -90,6 +91,8 @@ class WayBack(NamedTuple):
             return f"scores fell by {self.drop.drop:.1f} after this change, in {sessions}"
         if self.cause == LOW:
             return f"the last three sessions scored {self.mean:.1f} on average"
+        if self.cause == ADVISED:
+            return f"the judge advised it after the last session, which scored {self.mean:.1f}"
         return "events became more frequent after its approval; this need not be its fault"
 
     def as_json(self) -> dict[str, Any]:
@@ -208,15 +211,17 @@ def _find_drop(ctx: Context, series: _Series, file: FileKey, now: str) -> WayBac
 
 
 def _find_low(ctx: Context, series: _Series, file: FileKey, now: str) -> WayBack | None:
-    """Return the last change if the last three sessions scored low with it."""
+    """Return the last change if the last three sessions scored low with it, or the judge of the last one advises it."""
     total = len(series.values)
-    changes = [at for at in series.changes if 0 < at <= total - _LEAST_AFTER_LOW]
     answered = [_count_before(series, made) for made in _list_answers(ctx.scan.history, file)]
-    if not changes or not autorevert.is_low(series.values) or max(series.changes) > total - _LEAST_AFTER_LOW:
-        return None
-    if any(total - one < autorevert.COOLDOWN for one in answered):
-        return None
-    return _build_way_back(ctx, series, file, max(changes), LOW, None, now)
+    last = max(series.changes)
+    if last == 0 or any(total - one < autorevert.COOLDOWN for one in answered):
+        return None  # no version before it was scored; or a person answered
+    if autorevert.is_low(series.values) and last <= total - _LEAST_AFTER_LOW:
+        return _build_way_back(ctx, series, file, last, LOW, None, now)
+    if last < total and series.scores[-1].recommendation == _REVERT:
+        return _build_way_back(ctx, series, file, last, ADVISED, None, now)
+    return None
 
 
 def _count_before(series: _Series, made: Decision) -> int:
@@ -232,7 +237,8 @@ def _build_way_back(
     if not decisions:
         return None
     rules = tuple({made["subject"]: history.learnings[made["subject"]] for made in decisions}.values())
-    values = series.values[at:] if cause == DROP else series.values[-_LEAST_AFTER_LOW:]
+    first = {DROP: at, LOW: -_LEAST_AFTER_LOW}.get(cause, -1)
+    values = series.values[first:]
     return WayBack(
         cause, decisions, rules, file, series.scores[at - 1].versions.get(file.figure) if at else None, drop,
         sum(values) / len(values), _find_blocks(ctx, rules, decisions, now),

@@ -24,6 +24,7 @@ class Score(NamedTuple):
     judge: tuple[str, ...]
     is_anchored: bool
     versions: Mapping[str, int]
+    recommendation: str = ""
 
 
 def load_scores(records: Iterable[Mapping[str, Any]]) -> dict[str, Score]:
@@ -38,7 +39,7 @@ def load_scores(records: Iterable[Mapping[str, Any]]) -> dict[str, Score]:
         is_anchored = one.get("anchored") is True and named[0] != _IN_SESSION
         made = Score(
             one["session"], one["timestamp"], float(overall), one.get("scores") or {}, named, is_anchored,
-            one.get("versions") or {},
+            one.get("versions") or {}, str(one.get("recommendation") or ""),
         )  # fmt: skip
         known = found.get(made.session)
         if known is None or known.timestamp < made.timestamp:

@@ -112,7 +112,6 @@ def _choose_next_step(record: Mapping[str, Any], is_open: bool) -> str:
         if is_open:
             return "answer the suggestions: reflect-git suggestions"
         return "see what can be joined or retired: reflect-git tidy"
-    newer = next(((name, number) for name, number in record["versions"].items() if number > 1), None)
-    if record["recommendation"] == REVERT and newer:
-        return f"see the version before: reflect-git revert --to v{newer[1] - 1} --dry-run"
+    if record["recommendation"] == REVERT and any(number > 1 for number in record["versions"].values()):
+        return "see whether to go back: reflect-git review"
     return ""

@@ -41,7 +41,7 @@ def base(store: Store) -> Iterator[None]:
 
 def add_sessions(
     store: Store, scores: Sequence[float], start: float, version: int, *, anchored: bool = True,
-    judge: dict[str, str] | None = None, machine: str = "", path: str = "CLAUDE.md",
+    judge: dict[str, str] | None = None, machine: str = "", path: str = "CLAUDE.md", advice: str = "keep",
 ) -> None:  # fmt: skip
     """Add sessions of the project with a score each, a minute apart; `start`: seconds since 1970."""
     home = reader.scan(store).history.learnings[list_rules_in_force(store)[0]]["project"]
@@ -58,7 +58,7 @@ def add_sessions(
             "id": get_signal_id(when, name, f"evaluation {judge}", prefix="EVL"), "version": 1, "timestamp": when,
             "machine": machine or store.machine, "session": session_hash(name), "project": home,
             "messages": {"first": 1, "last": 9, "count": 9}, "versions": {path: version}, "rules": [],
-            "scores": {"tone": score}, "overall": score, "recommendation": "keep", "judge": judge or CLAUDE,
+            "scores": {"tone": score}, "overall": score, "recommendation": advice, "judge": judge or CLAUDE,
             "usage": {"input": 1, "output": 1, "usd": 0.0}, "anchored": anchored, "meta": {},
         })  # fmt: skip
     api.commit_records(store, records, "record: scored sessions", {})
@@ -355,6 +355,17 @@ def test_a_harmful_rule_is_only_proposed(store: Store, monkeypatch: pytest.Monke
     monkeypatch.setattr(table, "load_effects", load_harmful)
     (one,) = look(store)
     assert (one.cause, one.question, [each["id"] for each in one.rules]) == ("harmful", "retire this rule?", [rule])
+    assert act(store) == []
+    going_back.keep(open_queue(store), one, BY)
+    assert look(store) == []
+
+
+def test_a_judge_that_advises_it_opens_the_question_and_does_no_more(store: Store) -> None:
+    rule = tell_story(store, after=3.4, more=1, advice="revert")
+    allow(store)
+    (one,) = look(store)
+    assert (one.cause, one.question, [each["id"] for each in one.rules]) == ("advised", "back to v1?", [rule])
+    assert one.reason.startswith("the judge advised it after the last session, which scored 3.")
     assert act(store) == []
     going_back.keep(open_queue(store), one, BY)
     assert look(store) == []
