@@ -16,7 +16,7 @@ from reflect_git.platform import faults, system
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Optional
+    from typing import Any, Optional
 
     TreeEntry = tuple[str, str]  # mode and object id of a file in a tree
 
@@ -43,6 +43,19 @@ class GitMissing(ReflectError):
         super().__init__(message, "install git 2.34 or later, or put it on PATH", code="git-missing")
 
 
+def _spawn(
+    argv: Sequence[str], env: Mapping[str, str], actions: Sequence[tuple[int, int, int]], apart: bool
+) -> int:  # fmt: skip
+    group: dict[str, Any] = {"setpgroup": 0} if apart else {}
+    try:
+        return os.posix_spawn(argv[0], list(argv), env, file_actions=actions, **group)
+    except UnicodeEncodeError:  # a locale that cannot write a word of a rule: git expects UTF-8 anyway
+        words = [word.encode("utf-8", "surrogateescape") for word in argv]
+        pairs = ((name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape"))
+                 for name, value in env.items())  # fmt: skip
+        return os.posix_spawn(words[0], words, dict(pairs), file_actions=actions, **group)
+
+
 class GitProcess:
     """A running git process: written to with `send`, read line by line or to the end."""
 
@@ -59,10 +72,7 @@ class GitProcess:
             actions.append((os.POSIX_SPAWN_DUP2, keep, 17 if keep != 17 else 18))
         umask = os.umask(0o077)
         try:
-            if apart:
-                self.pid = os.posix_spawn(argv[0], list(argv), env, file_actions=actions, setpgroup=0)
-            else:
-                self.pid = os.posix_spawn(argv[0], list(argv), env, file_actions=actions)
+            self.pid = _spawn(argv, env, actions, apart)
         except OSError as error:
             self._close(self._stdin, self._stdout, self._stderr)
             raise GitMissing(f"cannot run '{argv[0]}': {error.strerror}") from error

@@ -275,7 +275,9 @@ _PAGER_DEFAULTS = {"LESS": "FRX", "LV": "-c"}
 def page_output(cli: CliContext, store: Store) -> Iterator[None]:
     """Send the output of this block through the pager if stdout is a terminal."""
     program = _find_pager(cli.env, store) if sys.stdout.isatty() and not cli.json else ""
-    if program in ("", "cat") or not _is_installed(cli.env, program):
+    # On a dumb terminal, as in an editor, less complains and waits for a key.
+    is_dumb = cli.env.get("TERM", "dumb") == "dumb" and program.split()[:1] in (["less"], ["pager"])
+    if program in ("", "cat") or is_dumb or not _is_installed(cli.env, program):
         yield
         return
     import shutil
