@@ -1,11 +1,13 @@
 """A tool call with 500 guards, from the entry in the settings on: one that no guard is about, and one that is denied.
 
-Measured next to `python3 -I -S -c pass`. The call that is denied is matched, decided and logged.
+Measured next to `python3 -I -S -c pass`. The call that is denied is matched, decided and logged. If HOOKIFY names a
+copy of that plugin, its hook runs beside ours with as many rules.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -43,14 +45,38 @@ def tables(setting: Setting) -> list[Table]:
     subjects = [fixed_subject(BASELINE, setting.python_command("pass"))]
     for name, command in calls.items():
         subjects.append(fixed_subject(name, Command(words, env, build_event(command, str(setting.project)))))
+    if setting.hookify:
+        write_hookify_rules(setting.project)
+        told = build_env(home, CLAUDE_PROJECT_DIR=str(setting.project), CLAUDE_PLUGIN_ROOT=str(setting.hookify))
+        hook = (setting.python, str(setting.hookify / "hooks" / "pretooluse.py"))
+        for name, command in calls.items():
+            event = build_event(command, str(setting.project))
+            subjects.append(fixed_subject(f"hookify: {name.removesuffix(', logged')}", Command(hook, told, event)))
+        answer = subprocess.run(
+            hook, env=told, cwd=setting.project, input=event, capture_output=True, check=True
+        ).stdout
+        if b'"deny"' not in answer:
+            raise BenchError("hookify did not deny the call: HOOKIFY has to name a copy of that plugin")
     rounds = setting.rounds(ROUNDS)
     times = measure(subjects, rounds)
     logged = len(Path(store.private_path("firings", "5e55.jsonl")).read_text().splitlines())
-    if logged != count_runs(subjects[-1], rounds):
+    if logged != count_runs(next(one for one in subjects if one.name == HIT), rounds):
         raise BenchError(f"{logged} firings were logged")
     ceilings = {MISS: MISS_CEILING, LONG_MISS: MISS_CEILING, HIT: HIT_CEILING}
     rows: list[Row] = [build_timed_row(found, times[BASELINE], ceilings.get(name)) for name, found in times.items()]
     return [Table(f"A tool call with {GUARDS} guards, fresh process", rows)]
+
+
+def write_hookify_rules(project: Path) -> None:
+    """Write as many rules of hookify as we have guards, one of which blocks the call that ours denies."""
+    folder = project / ".claude"
+    folder.mkdir(exist_ok=True)
+    for number in range(GUARDS):
+        fields = (
+            f"name: rule-{number}\nenabled: true\nevent: bash\npattern: tool{number:03} (add|install)\naction: block"
+        )
+        text = f"---\n{fields}\n---\n\nNever use number {number}.\n"
+        (folder / f"hookify.rule-{number}.local.md").write_text(text, encoding="utf-8")
 
 
 def build_guards() -> list[Guard]:

@@ -98,7 +98,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
 
 def run_measurements(options: argparse.Namespace) -> dict[str, list[Table]]:
-    rival = os.environ.get("RIVAL")
+    rival, hookify = (Path(given).resolve() if given else None for given in map(os.environ.get, ("RIVAL", "HOOKIFY")))
     for name in ("LABELLED", "RATED"):  # given from where the person stands, read from a project
         if os.environ.get(name):
             os.environ[name] = ":".join(map(os.path.abspath, os.environ[name].split(":")))
@@ -106,7 +106,7 @@ def run_measurements(options: argparse.Namespace) -> dict[str, list[Table]]:
     with tempfile.TemporaryDirectory(prefix="reflect-git-bench-") as folder:
         work = Path(os.path.realpath(folder))
         project = generate.make_project(work / "shop")
-        setting = Setting(work, project, options.python, options.quick, Path(rival).resolve() if rival else None)
+        setting = Setting(work, project, options.python, options.quick, rival, hookify)
         os.chdir(project)
         for name in options.only:
             print_progress(f"measuring {name}")

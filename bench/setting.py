@@ -25,6 +25,7 @@ class Setting:
     python: str = os.path.realpath(sys.executable)
     quick: bool = False
     rival: Path | None = None
+    hookify: Path | None = None
 
     def rounds(self, full: int) -> int:
         return max(3, full // 10) if self.quick else full

@@ -75,12 +75,14 @@ class Client:
     project: Path
     options: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
+    mode: str = "manual"  # the screen's own default is `auto`, which asks a server
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def prepare(self) -> None:
         """Answer in advance what it would ask at the first start: theme, key, trust in the folder."""
         trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
         known = {
+            "bypassPermissionsModeAccepted": True,
             "hasCompletedOnboarding": True, "lastOnboardingVersion": VERSION, "theme": "dark", "autoUpdates": False,
             "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
             "projects": {str(self.project): trusted},
@@ -96,8 +98,7 @@ class Client:
         }  # fmt: skip
 
     def build_command(self, *words: str, tools: str = TOOLS) -> list[str]:
-        # The screen's own default mode is `auto`, which asks a server.
-        permissions = ["--permission-mode", "manual", "--allowedTools", tools]
+        permissions = ["--permission-mode", self.mode, "--allowedTools", tools]
         return [str(self.binary), *words, *self.options, *permissions]
 
     def run(self, *words: str) -> str:

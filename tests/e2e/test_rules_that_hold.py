@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from pathlib import Path
 
+import pytest
+
+from reflect_git.guards import entry
 from reflect_git.records.ids import utc_precise
 from reflect_git.store import policy
+from reflect_git.store.repository import Store
 from tests.e2e.model import Call, Model, Turn, bash_call
 from tests.e2e.session import Client
+from tests.e2e.test_guards import list_results
+from tests.guards.guarded_store import make_guard, make_store, read_firings, write_guards
 from tests.rules.queues import BY
 from tests.store.store_checks import open_store
 from tests.stories.terminal import Terminal
@@ -106,3 +115,117 @@ def test_a_message_starts_the_count_again(client: Client, model: Model, store_ho
         assert STOP not in model.list_requests()[-1].text()
         screen.say("/exit")  # `exit_client` would take the errors on the screen for those of a hook
         screen.expect("client ended with 0")
+
+
+MODES = ["default", "acceptEdits", "auto", "bypassPermissions"]
+FD, YARN = "Use fd, not find.", "Never run yarn."
+
+
+@pytest.fixture
+def guarded(client: Client, home: Path, request: pytest.FixtureRequest) -> Store:
+    """Provide three guards, each in another mode, and the programs that they are about."""
+    client.mode = request.param
+    client.env["IS_SANDBOX"] = "1"  # root may not skip permissions otherwise
+    (home / "bin").mkdir()
+    for name in ("npm", "find", "yarn"):
+        program = home / "bin" / name
+        program.write_text(f'#!/bin/sh\necho "$*" >> {home}/{name}.log\necho done by {name}\n')
+        program.chmod(0o755)
+    client.env["PATH"] = f"{home}/bin:/usr/local/bin:/usr/bin:/bin"
+    store = make_store([
+        make_guard(), make_guard(FD, "hint", "LRN-20261104-00000002", instead="fd"),
+        make_guard(YARN, "ask", "LRN-20261104-00000003", instead=""),
+    ])  # fmt: skip
+    entry.install_entry(os.environ)
+    return store
+
+
+@pytest.mark.parametrize("guarded", MODES, indirect=True)
+def test_guards_hold_in_every_mode_of_a_print_run(client: Client, model: Model, guarded: Store, home: Path) -> None:
+    model.turns = [Turn("", [bash_call(command)]) for command in ("npm i zod", "find . -name x", "yarn add zod")]
+    run = client.run_print("add zod")
+    assert not (home / "npm.log").exists()
+    said = model.list_requests()[-1].text()
+    assert "Not run, because a rule of the user forbids it." in said and "Use instead: pnpm" in said
+    assert FD in said and YARN in said, "without a person, ask is a hint"
+    assert [one["outcome"] for one in read_firings(guarded, run.session)] == ["denied", "hinted", "hinted"]
+
+
+@pytest.mark.parametrize("guarded", MODES, indirect=True)
+def test_guards_hold_in_every_mode_at_the_screen(client: Client, model: Model, guarded: Store, home: Path) -> None:
+    model.turns = [
+        Turn("", [bash_call("npm i zod")]), Turn("", [bash_call("find . -name x")]),
+        Turn("", [bash_call("yarn add zod")]), Turn("Finished. ONE"),
+    ]  # fmt: skip
+    with client.open_screen() as screen:
+        screen.say("add zod", YARN)
+        assert not (home / "npm.log").exists() and not (home / "yarn.log").exists()
+        assert FD in model.list_requests()[-1].text()
+        screen.press_until("Enter", "ONE")
+        screen.say("/exit")  # `exit_client` would take the denial on the screen for an error
+        screen.expect("client ended with 0")
+    assert (home / "yarn.log").read_text() == "add zod\n"
+    assert "Use instead: pnpm" in model.list_requests()[-1].text()
+
+
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    schema = {"type": "object", "properties": {"branch": {"type": "string"}}}
+    merged = "merged " + str(asked.get("params", {}).get("arguments"))
+    server = {"capabilities": {"tools": {}}, "serverInfo": {"name": "forge", "version": "1"}}
+    answers = {
+        "initialize": {"protocolVersion": "2025-03-26", **server},
+        "tools/list": {"tools": [{"name": "merge", "description": "Merge", "inputSchema": schema}]},
+        "tools/call": {"content": [{"type": "text", "text": merged}]},
+    }
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked["method"], {})}), flush=True)
+"""
+
+
+def test_a_tool_of_an_mcp_server_is_caught(client: Client, model: Model, home: Path) -> None:
+    server, config = home / "forge.py", home / "mcp.json"
+    server.write_text(SERVER)
+    config.write_text(json.dumps({"mcpServers": {"forge": {"command": sys.executable, "args": [str(server)]}}}))
+    client.options += ["--mcp-config", str(config)]
+    client.mode, client.env["IS_SANDBOX"] = "bypassPermissions", "1"
+    matcher = {"any": [{"tool": "mcp__forge__merge", "text": "^main$"}]}
+    make_store([make_guard("Never merge into main.", matcher=matcher, instead="")])
+    entry.install_entry(os.environ)
+    model.turns = [Turn("", [Call("mcp__forge__merge", {"branch": branch})]) for branch in ("main", "topic")]
+    client.run_print("merge it")
+    *_, denied, merged = list_results(model)
+    assert "Never merge into main." in denied and "merged" not in denied
+    assert "merged" in merged and "topic" in merged
+
+
+CALLS, GUARDS, RUNS, CEILING = 40, 40, 3, 1.25
+
+
+@pytest.mark.parametrize("command", ["true step {}", 'for n in {}; do true "$n" $(true); done'])
+def test_forty_guards_slow_forty_calls_down_by_a_quarter_at_most(
+    plain_client: Client, model: Model, store_home: Path, command: str
+) -> None:
+    """The best of three runs each, in turns: other work on the machine slows both down."""
+    guards = []
+    for number in range(GUARDS):
+        matcher = {"any": [{"run": f"tool{number}"}]}
+        guards.append(make_guard("Never use it.", learning=f"LRN-20261104-{number:08}", matcher=matcher))
+    store = make_store(guards)
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(RUNS):
+        for is_guarded, measured in times.items():
+            write_guards(store, guards if is_guarded else [])
+            if is_guarded:
+                entry.install_entry(os.environ)
+            else:
+                entry.remove_entry(os.environ)
+            model.turns = [Turn("", [bash_call(command.format(number))]) for number in range(CALLS)] + [Turn("Done.")]
+            run = plain_client.run_print("do forty steps")
+            results = [event["arrived"] for event in run.events if event["type"] == "user"]
+            assert len(results) == CALLS
+            measured.append(results[-1] - results[0])
+    assert min(times[True]) <= CEILING * min(times[False]), times
