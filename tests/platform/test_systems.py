@@ -18,8 +18,11 @@ import pytest
 from reflect_git.platform import instruction_files, processes, system
 from reflect_git.platform.git import GitMissing, find_git
 from reflect_git.store import opening
+from reflect_git.store.reading import reader
 from tests.conftest import REPO
 from tests.platform.simulated_macos import Row, SimulatedMacOS
+from tests.rules.queues import capture_signal
+from tests.sessions import load_signals
 
 LAUNCHD = Row(0, ["/sbin/launchd"], None, "/sbin/launchd")
 TERMINAL = Row(
@@ -240,6 +243,21 @@ def test_a_copied_store_takes_a_new_name_and_keeps_it_while_the_id_is_unknown(
     renamed = opening.open_or_create(str(store_home), os.environ).machine
     assert renamed != name
     assert opening.open_or_create(str(store_home), os.environ).machine == renamed
+
+
+def test_two_machines_with_one_home_lose_nothing(store_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a network file system: whoever comes next takes a new name, and what the other captured stays."""
+    names, signals = [], []
+    for turn in range(6):
+        machine = SimulatedMacOS()
+        monkeypatch.setattr(machine, "get_machine_id", lambda at=turn % 2: f"machine {at}")
+        monkeypatch.setattr(system, "current", machine)
+        store = opening.open_or_create(str(store_home), os.environ)
+        names.append(store.machine)
+        signals.append(capture_signal(store, f"use tool{turn}, not other{turn}"))
+    assert len(set(names)) == 6
+    assert {one["id"] for one in load_signals(store_home)} == set(signals)
+    assert {one["id"] for one in reader.read(store).signals} == set(signals)
 
 
 @pytest.mark.parametrize("answer", ["{ sec = , usec = 1 }", "", "sec", "{ sec = x, usec = 0 }"])
