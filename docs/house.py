@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "reflect_git"
 LAYERS = (
     ("cli", "hook"),
     ("web",),
-    ("audit", "purge", "history", "doctor", "effect", "memory", "judge"),
+    ("audit", "purge", "history", "doctor", "effect", "memory", "judge", "skills"),
     ("rules",),
     ("candidates",),
     ("targets", "capture"),

@@ -123,9 +123,8 @@ class History:
 
     def list_skills(self) -> set[str]:
         """Return the names of the skills that reflect-git deployed, also of retired ones."""
-        return {
-            str(one["meta"]["name"]) for one in self.decisions if one["kind"] == "skill" and one["meta"].get("name")
-        }
+        skills = [one["meta"]["skill"] for one in self.learnings.values() if "skill" in one["meta"]]
+        return {str(skill["name"]) for skill in skills}
 
     def get_decisions_against(self, record_id: str) -> list[Decision]:
         """List the decisions that keep a learning out of force; empty if it is in force."""

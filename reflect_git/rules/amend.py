@@ -96,6 +96,9 @@ def find_rule_to_amend(ctx: Context, prefix: str) -> Learning:
 
 def plan_amendment(ctx: Context, old: Learning, wanted: AmendRequest) -> Amendment:
     """Plan the exact change and collect every finding against it; write nothing."""
+    if "skill" in old["meta"]:
+        hint = f"edit '{old['target']['path']}', then keep the file's wording: reflect-git review"
+        raise ReflectError(f"'{old['id']}' is a skill: its text is its file", hint, "usage")
     text, mended = make_safe(wanted.text or old["text"])
     if not text:
         raise ReflectError("there is no text left", "give one with --text TEXT", "usage")

@@ -297,6 +297,9 @@ def build_heading(history: History, learning: Learning) -> str:
 def item_of(learning: Learning) -> Item:
     """Return the entry for this learning as it appears in its file."""
     fields = learning["meta"].get("improvement")
+    skill = learning["meta"].get("skill")
+    if skill:
+        return Rule(learning["id"], skill["document"], learning["category"])
     if target_of(learning).form != "improvements" or not fields:
         return Rule(
             learning["id"], learning["text"], learning["category"], tuple(learning["paths"]), get_heading(learning)

@@ -110,6 +110,8 @@ def check_secret_fields(learning: Learning, way: str = "") -> list[Finding]:
     """Refuse a secret in any field of an improvement, unless it is already reported for the text."""
     summary = _find_secrets(learning["text"])
     fields = {"title": learning["title"], **learning["meta"].get("improvement", {})}
+    if "skill" in learning["meta"]:
+        fields["skill"] = learning["meta"]["skill"]["document"]
     return [
         Finding(
             gate.REFUSED, "secret", f"the {name} holds a known kind of secret", way or f"give another: --{name} TEXT"

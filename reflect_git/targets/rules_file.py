@@ -9,6 +9,8 @@ paths:
 - Use named exports.
 
 A numbered file has a heading above the text: `## PROJ-014: Use named exports`.
+
+A skill, `.claude/skills/<name>/SKILL.md`, is such a file as well: the id is in its front matter, the rest is its text.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from reflect_git.targets import target_page as pages
 from reflect_git.targets.markdown import is_blank
 from reflect_git.targets.safe_text import RewordedError, is_same_text, make_safe, strip_bullet
 
+_FRONT_MARK = "---\n"
 _MAX_SLUG_WORDS = 6
 _MAX_SLUG_LENGTH = 40
 HEADING_PATTERN = re.compile(r"## ((?:PROJ|AGENT)-[0-9]{3,6}[a-z]{0,3}: .+)")
@@ -53,7 +56,9 @@ def build_slug(words: str, record_id: str) -> str:
 
 
 def render(rule: RulesFile) -> bytes:
-    """Return the content of a rules file."""
+    """Return the content of a rules file, or of a skill: a text with front matter of its own."""
+    if rule.text.startswith(_FRONT_MARK):
+        return f"{_FRONT_MARK}id: {rule.id}\n{rule.text[len(_FRONT_MARK) :]}".encode()
     line = make_safe(rule.text)[0]
     if not line:
         raise ReflectError("the text of the learning is empty", "give it with --text", code="empty")
@@ -76,10 +81,23 @@ def parse(data: bytes) -> RulesFile | None:
         return None
     if not isinstance(front.get("id"), str) or not re.fullmatch(r"LRN-[0-9]{8}-[0-9a-z]+", front["id"]):
         return None
+    if "description" in front:
+        kept = [line for line in lines[:end] if not line.startswith("id:")]
+        return RulesFile(front["id"], "".join([*kept, *lines[end:]]))
     body = [line for line in lines[end:] if not is_blank(line)]
     named = HEADING_PATTERN.fullmatch(body[0].rstrip()) if body else None
     text = strip_bullet(body[1:] if named else body)
     return RulesFile(front["id"], text, _parse_paths(front.get("paths")), named[1] if named else "")
+
+
+def read_description(document: str) -> str:
+    """Return the description in the front matter of a skill, in one inert line."""
+    from reflect_git.platform import yaml_loose
+
+    lines = markdown.split_lines(document)
+    end = markdown.count_front_matter_lines(lines)
+    front = yaml_loose.parse_edited("".join(lines[1 : end - 1]).encode()) if end else {}
+    return make_safe(" ".join(str(front.get("description") or "").split()))[0]
 
 
 def has_same_rule(data: bytes, rule: RulesFile) -> bool:

@@ -13,12 +13,17 @@ LOCAL_FILE = "CLAUDE.local.md"
 AGENTS_FILE = "AGENTS.md"
 IMPROVEMENTS_FILE = ".claude/improvements.md"
 AGENT_FOLDER = ".claude/agents"
+SKILL_FILE = "SKILL.md"
+_SKILL_FOLDERS = {"skill": ".claude/skills", "global-skill": "skills"}
 USUAL_FILES = (*PROJECT_FILES, LOCAL_FILE, AGENTS_FILE, IMPROVEMENTS_FILE)  # of a project
 AGENTS_IMPORT = f"@{AGENTS_FILE}\n"
 KINDS = ("project", "project-local", "global", "rules", "global-rules", "improvements", "agents", "agent", "dir")
 _KINDS_WITHOUT_ARGUMENT = ("project", "project-local", "global", "global-rules", "improvements", "agents")
-_GLOBAL_KINDS = ("global", "global-rules")
-FORM_BY_KIND = {"rules": "rules", "global-rules": "rules", "improvements": "improvements"}
+_GLOBAL_KINDS = ("global", "global-rules", "global-skill")
+FORM_BY_KIND = {
+    "rules": "rules", "global-rules": "rules", "skill": "rules", "global-skill": "rules",
+    "improvements": "improvements",
+}  # fmt: skip
 _AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -75,11 +80,14 @@ def resolve_target(to: str, around: ExistingFiles, record_id: str, title: str = 
 def get_target_for_file(path: str, is_global: bool) -> Target:
     """Return the target for a file, judging by its name."""
     if is_global:
-        return Target("global-rules" if path.startswith("rules/") else "global", path)
+        kinds = {"rules": "global-rules", "skills": "global-skill"}
+        return Target(kinds.get(path.partition("/")[0], "global"), path)
     if path.startswith(".claude/rules/"):
         return Target("rules", path)
     if path.startswith(f"{AGENT_FOLDER}/"):
         return Target("agent", path)
+    if path.startswith(".claude/skills/"):
+        return Target("skill", path)
     kinds = {LOCAL_FILE: "project-local", AGENTS_FILE: "agents", IMPROVEMENTS_FILE: "improvements"}
     return Target(kinds.get(path, "project" if path in PROJECT_FILES else "dir"), path)
 
@@ -123,6 +131,17 @@ def _choose_project_file(around: ExistingFiles) -> str:
 def get_agent_name(target: Target) -> str:
     """Return the name of the agent that alone reads this file; empty for other files."""
     return posixpath.basename(target.path)[: -len(".md")] if target.kind == "agent" else ""
+
+
+def build_skill_target(name: str, is_global: bool) -> Target:
+    """Return the file of a skill of a project, or of all projects."""
+    kind = "global-skill" if is_global else "skill"
+    return Target(kind, f"{_SKILL_FOLDERS[kind]}/{name}/{SKILL_FILE}")
+
+
+def get_skill_name(target: Target) -> str:
+    """Return the name of the skill whose file this is; empty for other files."""
+    return target.path.split("/")[-2] if target.kind in _SKILL_FOLDERS else ""
 
 
 def is_agent_target(to: str) -> bool:

@@ -24,9 +24,12 @@ _RESULT_MARK = b'"tool_result"'
 
 
 class ToolCall:
-    """A call and where it was made; `session` is the one the person sees, even for a call of a subagent."""
+    """A call and where it was made; `session` is the one the person sees, even for a call of a subagent.
 
-    __slots__ = ("cwd", "id", "input", "path", "session", "timestamp", "tool")
+    `tokens` is what the model wrote in the whole message; other calls of the same `message` repeat the figure.
+    """
+
+    __slots__ = ("cwd", "id", "input", "message", "path", "session", "timestamp", "tokens", "tool")
 
     def __init__(self, path: str, entry: dict[str, Any], block: dict[str, Any]) -> None:
         self.path = path
@@ -36,6 +39,10 @@ class ToolCall:
         self.tool = as_text(block.get("name"))
         self.input = as_dict(block.get("input"))
         self.id = as_text(block.get("id"))
+        message = as_dict(entry.get("message"))
+        self.message = as_text(message.get("id"))
+        written = as_dict(message.get("usage")).get("output_tokens")
+        self.tokens = written if type(written) is int else 0
 
 
 def read_calls(path: str, projects: str = "") -> Iterator[Optional[Call]]:

@@ -206,24 +206,35 @@ def _find_editor(env: Mapping[str, str], store: Store) -> str:
     return found
 
 
+def edit_file(env: Mapping[str, str], store: Store, path: str) -> None:
+    """Open a file in the editor of the person."""
+    _open_editor(_find_editor(env, store), path)
+
+
 def _run_editor(editor: str, folder: str, text: str) -> str:
     """Open a temporary file in the editor and return its text. The suffix `.md` tells the editor the format."""
-    import subprocess
     import tempfile  # with all that it can unpack 10 ms, and most answers are a key
 
     descriptor, path = tempfile.mkstemp(prefix="edit-", suffix=".md", dir=folder)
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
-        sys.stdout.flush()
-        # Through the shell, as git runs it: `code --wait` is a program and its argument.
-        code = subprocess.run(["/bin/sh", "-c", f'{editor} "$@"', editor, path], check=False).returncode
-        if code:
-            raise ReflectError(f"the editor '{editor}' exited with {code}", "nothing was changed", code="editor")
+        _open_editor(editor, path)
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
     finally:
         os.unlink(path)
+
+
+def _open_editor(editor: str, path: str) -> None:
+    """Open a file in an editor and wait until it is closed."""
+    import subprocess
+
+    sys.stdout.flush()
+    # Through the shell, as git runs it: `code --wait` is a program and its argument.
+    code = subprocess.run(["/bin/sh", "-c", f'{editor} "$@"', editor, path], check=False).returncode
+    if code:
+        raise ReflectError(f"the editor '{editor}' exited with {code}", "nothing was changed", code="editor")
 
 
 EDIT_ADVICE = (

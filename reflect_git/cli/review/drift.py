@@ -203,8 +203,10 @@ class RuleCard:
 
     def show(self) -> None:
         one, found = self._difference, self._difference.found
-        self._screen.print_lines(*_format_texts(found.approved or one.learning["text"]), "")
-        if found.live and found.kind == "different":
+        is_skill = "skill" in one.learning["meta"]  # the diff below says more than two whole files
+        shown = one.learning["title"] if is_skill else found.approved or one.learning["text"]
+        self._screen.print_lines(*_format_texts(shown), "")
+        if found.live and found.kind == "different" and not is_skill:
             self._screen.print_lines(
                 *(line for part in found.live.splitlines() for line in candidate_view.format_field("now reads", part))
             )

@@ -203,6 +203,10 @@ def _parse_file_wording(one: Difference) -> tuple[Learning, Sequence[str]]:
     page, old = one.file, one.learning
     if page.target.form == "improvements":
         return cast("Learning", {**old, **_parse_improvement(page, old)}), ()
+    skill = old["meta"].get("skill")
+    if skill:
+        meta = {**old["meta"], "skill": {**skill, "document": one.found.live}}
+        return cast("Learning", {**old, "text": rules_file.read_description(one.found.live), "meta": meta}), ()
     text, mended = make_safe(one.found.live)
     if not text:
         raise ReflectError("there is no text left", "put it back, or take the rule back", "usage")
