@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     from reflect_git.capture.new_signal import Facts
+    from reflect_git.records.schema import Signal
     from reflect_git.store.repository import Store
 
     Event = Mapping[str, Any]
@@ -211,9 +212,13 @@ def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> N
         _print_compaction_note(store, event, transcript)
     if is_compacted:
         return
+    attended = env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0"
+    welcome = sessions.build_welcome(store, attended)
     sessions.record_start(store, transcript, folder, env.get("CLAUDE_PID", ""))
-    if env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0":
-        reminder = sessions.build_reminder(store, time.time(), _get_review_command(env), folder)
+    if welcome:
+        _print_json({"systemMessage": welcome})
+    elif attended:
+        reminder = sessions.build_reminder(store, time.time(), _get_review_commands(env), folder)
         _print_json({"systemMessage": reminder})
     _run_detached(lambda: _run_background_work(store, env, folder))
 
@@ -304,13 +309,15 @@ def handle_prompt(store: Store, event: Event, folder: str, env: Env) -> None:
     if signal is not None:
         line = notice.format_line(signal["content"], _get_review_command(env))
         _print(json_form.dumps({"systemMessage": line}).decode())
-        _run_detached(lambda: _commit_and_count(store, env, folder))
+        _run_detached(lambda: _commit_and_count(store, env, folder, signal))
 
 
-def _commit_and_count(store: Store, env: Env, folder: str) -> None:
+def _commit_and_count(store: Store, env: Env, folder: str, signal: Signal) -> None:
     from reflect_git.capture import sessions
     from reflect_git.store import append
+    from reflect_git.store.local import noted
 
+    noted.add_noted(store, paths.find_top(folder) or folder, [signal])
     append.commit_pending(store, HOOK_SECONDS)
     sessions.update_waiting_count(store, env, folder, time.time())
 
@@ -318,6 +325,12 @@ def _commit_and_count(store: Store, env: Env, folder: str) -> None:
 def _get_review_command(env: Env) -> str:
     """Return how to review. The variable is set for a plugin's hooks alone; entries in the settings bring no skill."""
     return "/reflect" if env.get("CLAUDE_PLUGIN_ROOT") else "'reflect-git review' in a terminal"
+
+
+def _get_review_commands(env: Env) -> str:
+    """Return all ways to review."""
+    command = _get_review_command(env)
+    return f"{command} or 'reflect-git review'" if command == "/reflect" else command
 
 
 def handle_answer(store: Store, event: Event, folder: str, env: Env) -> None:

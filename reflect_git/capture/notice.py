@@ -34,6 +34,7 @@ MAX_LINES, MAX_LENGTH = 3, 400  # pasted text cannot be told from typed text in 
 MIN_CONFIDENCE = 2
 TAIL_BYTES = 64 << 10
 SHOWN_LENGTH = 80
+COUNTED_BYTES = 16 << 20  # of a transcript; the client waits while they are searched
 _NEEDLE_LENGTH = 60
 _ASSISTANT_MARK = b'"type":"assistant"'
 _DAY = 86400
@@ -140,7 +141,7 @@ def list_ids(turn: Turn) -> list[str]:
 
 
 def count_earlier(transcript: str, text: str, before: int) -> int:
-    """Count how often the user sent the same text before an offset.
+    """Count how often the user sent the same text before an offset, in the part of the transcript close to it.
 
     A text that is sent again before the model answered counts once: Esc puts it back into the input box.
     """
@@ -158,7 +159,8 @@ def count_earlier(transcript: str, text: str, before: int) -> int:
 
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
             end = min(before, len(data))
-            found = [at for at, line in _iter_lines(data, needle, end) if _get_sent_words(line) == words]
+            begin = max(0, end - COUNTED_BYTES)
+            found = [at for at, line in _iter_lines(data, needle, begin, end) if _get_sent_words(line) == words]
             following = [*found[1:], end]
             return sum(data.find(_ASSISTANT_MARK, at, stop) >= 0 for at, stop in zip(found, following))
     except (OSError, ValueError):
@@ -167,9 +169,9 @@ def count_earlier(transcript: str, text: str, before: int) -> int:
         os.close(descriptor)
 
 
-def _iter_lines(data: Any, needle: bytes, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the relevant lines before `end` that contain a text, each with its offset."""
-    at = data.find(needle, 0, end)
+def _iter_lines(data: Any, needle: bytes, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the relevant lines between two offsets that contain a text, each with its offset."""
+    at = data.find(needle, start, end)
     while at >= 0:
         begin, cut = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
         stop = cut if cut >= 0 else len(data)

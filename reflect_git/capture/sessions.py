@@ -229,14 +229,34 @@ def sync_after_session(store: Store, env: Env) -> None:
         exchange.sync_after_session(store, env, time.time())
 
 
+WELCOME = (
+    "reflect-git notes when you correct Claude; nothing becomes a rule until you approve it. See 'reflect-git status'"
+)
+_WELCOMED = "welcomed"
+
+
+def build_welcome(store: Store, attended: bool) -> str:
+    """Return what the first session says about us, once; empty for people who have had sessions with us before.
+
+    A print run says it too. That does not count for the screen, since nobody may have read it.
+    """
+    marks = [store.private_path(f"{_WELCOMED}-{where}") for where in ("screen", "print")]
+    if not any(map(os.path.lexists, marks)) and session_state.has_sessions(store):
+        for mark in marks:
+            files.create_exclusive(mark)
+    return WELCOME if files.create_exclusive(marks[not attended]) else ""
+
+
 def build_reminder(store: Store, now: float, way: str, folder: str) -> str:
     """Return one sentence for the person, with the command to review, or an empty text.
 
-    At most once a day, and only if a review here would ask about something they said.
+    At most once a day, and only if they said something since the last time that a review here would ask about.
     """
+    from reflect_git.store.local import noted
     from reflect_git.store.reading import waiting_counts
 
-    strong = waiting_counts.get_own_words_count(store, paths.find_top(folder) or folder) if folder else 0
+    top = paths.find_top(folder) or folder
+    strong = min(waiting_counts.get_own_words_count(store, top), noted.count_noted(store, top)) if folder else 0
     today = local_day(now).encode()
     path = store.private_path("reminded")
     if not strong or not store.is_enabled("reflect.remind", True) or files.read_if_exists(path) == today:
@@ -244,7 +264,8 @@ def build_reminder(store: Store, now: float, way: str, folder: str) -> str:
     if not files.create_exclusive(store.private_path("cache", f".tmp-reminded-{today.decode()}")):
         return ""
     files.write_atomic(path, today, sync=False)
-    return f"reflect-git: {plural(strong, 'thing')} you said may be worth keeping; review with {way}"
+    noted.forget_noted(store, top)
+    return f"reflect-git: {plural(strong, 'correction')} noted; {way}"
 
 
 def load_session_signals(store: Store, transcript: str) -> list[Signal]:

@@ -80,14 +80,14 @@ def test_the_reminder_comes_once_a_day_and_to_the_person_alone(client: Client, m
         screen.exit_client()
     wait_until_idle(client.home)
     with client.open_screen() as screen:
-        assert "review with" in screen.expect("reflect-git: 1 thing you said")
+        screen.expect("reflect-git: 1 correction noted; /reflect or 'reflect-git review'")
         screen.say("hello", "THREE")
         screen.exit_client()
     with client.open_screen() as screen:
         screen.say("hello", "FOUR")
         assert "reflect-git" not in screen.text()
         screen.exit_client()
-    assert not [request for request in model.requests if "you said may be" in request.text()]
+    assert not [request for request in model.requests if "correction noted" in request.text()]
 
 
 def test_the_toggle(client: Client, model: Model, run_cli: RunCli) -> None:

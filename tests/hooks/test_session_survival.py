@@ -229,8 +229,8 @@ def test_two_sessions_that_start_at_once_remind_once(
     session.run_hook("SessionEnd", reason="other")
     real, told = files.read_if_exists, []
 
-    def read_late(path: str) -> bytes | None:
-        found = real(path)
+    def read_late(path: str, *limit: int) -> bytes | None:
+        found = real(path, *limit)
         if path == store.private_path("reminded"):
             monkeypatch.setattr(files, "read_if_exists", real)
             told.append(sessions.build_reminder(store, time.time(), "/reflect", session.cwd))

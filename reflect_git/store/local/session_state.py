@@ -112,6 +112,11 @@ def delete_cursor(store: Store, cursor: Cursor) -> None:
     files.discard(_get_path(store, "open", cursor.transcript))
 
 
+def has_sessions(store: Store) -> bool:
+    """Return whether hooks have seen any session."""
+    return any(files.list_names(store.private_path("cursors", state)) for state in ("open", "done"))
+
+
 def list_cursors(store: Store, ended: bool = False) -> list[Cursor]:
     """List the transcripts of sessions not known to have ended; with `ended`, also those that grew since."""
     found = []
