@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPO, RunCli
+from tests.stories.terminal import Terminal
 
 WORDS = "Nein, „immer“ pnpm statt npm – überall 🎉 日本語"
 # A cursor that moves, a line that is written again: a screen reader would read it all once more.
@@ -73,10 +74,11 @@ def shop(run_cli: RunCli, home: Path, tmp_path: Path) -> Path:
     folder.mkdir()
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     for text in ("never edit generated files, run the generator instead", WORDS):
-        code, said = look(folder, "capture", "--type", "correction", "--content", text)
-        assert code == 0, said
+        with Terminal("capture", "--type", "correction", "--content", text, cwd=folder) as terminal:
+            signal = terminal.ends().split()[1]
         if text != WORDS:
-            assert look(folder, "approve", said.split()[1], "--to", "project")[0] == 0
+            with Terminal("approve", signal, "--to", "project", cwd=folder) as terminal:
+                terminal.ends()
     return folder
 
 
@@ -93,8 +95,7 @@ SURROUNDINGS: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SURROUNDINGS)
-@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize(("name", "columns"), [("dumb", 40), ("no colour", 40), ("no UTF-8", 80), ("colour", 80)])
 def test_every_screen_is_plain_lines(run_cli: RunCli, shop: Path, name: str, columns: int) -> None:
     """Nothing is drawn again, so that a screen reader can follow."""
     rule = _rule(run_cli, shop)
@@ -143,7 +144,7 @@ def test_on_a_dumb_terminal_nothing_waits_for_a_key(shop: Path) -> None:
     assert code == 0 and "\x1b" not in shown and "WARNING" not in shown
 
 
-@pytest.mark.parametrize("setting", ["core.pager", "pager.log", "pager.diff", "interactive.diffFilter"])
+@pytest.mark.parametrize("setting", ["core.pager", "interactive.diffFilter"])
 def test_a_pager_that_rewrites_diffs_changes_no_file(
     run_cli: RunCli, shop: Path, home: Path, tmp_path: Path, setting: str
 ) -> None:
