@@ -65,6 +65,11 @@ def check_channels(ctx: AuditContext) -> Iterator[Finding]:
             yield Finding(
                 "unattended", DECIDE, made["id"], message, _get_revert_hint(made), get_record_path(made["id"])
             )
+    for made in _list_approvals(ctx, "autopilot"):
+        if _get_policy(ctx, "reflect.autopilot", made) != "own-words":
+            message = f"'{made['id']}' was approved by autopilot, and no policy allowed that then"
+            path = get_record_path(made["id"])
+            yield Finding("unattended", DECIDE, made["id"], message, _get_revert_hint(made), path)
     for made in ctx.scan.history.decisions:
         if made["by"]["road"] == "autorevert" and _get_policy(ctx, "reflect.autorevert", made) != "apply":
             message = f"'{made['id']}' was taken back by auto-revert, and no policy allowed that then"

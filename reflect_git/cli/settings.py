@@ -185,6 +185,15 @@ ALL_SETTINGS = (
     ),
     Setting("reflect.cooldown", "duration", "30m", "how long no automatic change touches a changed file"),
     Setting(
+        "reflect.autopilot",
+        "word",
+        "off",
+        "apply rules in your own words without a question",
+        words=("off", "own-words"),
+        guarded=("own-words",),
+        warning="'upkeep' then writes rules to instruction files without asking; the next review lists each one first",
+    ),
+    Setting(
         "reflect.autorevert",
         "word",
         "propose",

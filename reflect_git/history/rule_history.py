@@ -22,6 +22,7 @@ CHANNEL_WORDS = {
     "terminal": "at a terminal", "ask-user-question": "in Claude Code", "panel": "in the panel",
     "own-machine": "on another machine of yours", "unattended": "by a script",
     "autorevert": "by auto-revert",
+    "autopilot": "by autopilot",
 }  # fmt: skip
 
 

@@ -131,7 +131,8 @@ def list_decision_items(decision: Mapping[str, Any], texts: Mapping[str, str]) -
     if decision["kind"] == "policy":
         said = ", ".join(f"{key}={value}" for key, value in dict(meta.get("to") or {}).items())
     section = "decided"
-    line = shorten(f"{verb}: {said}" if verb else said)
+    by = " by autopilot" if decision["by"]["road"] == "autopilot" else ""
+    line = shorten(f"{verb}{by}: {said}")
     yield Item(decision["id"], decision["timestamp"], section, f"{decision['kind']}/{decision['subject']}", line,
                "user_typed")  # fmt: skip
 

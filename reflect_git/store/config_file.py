@@ -100,6 +100,7 @@ IGNORE_KEY = "reflect.ignore"
 # Key → its default, and the values that protect most.
 POLICIES = {
     "reflect.approval": ("ask", ("ask",)),
+    "reflect.autopilot": ("off", ("off",)),
     "reflect.autorevert": ("propose", ("propose", "off")),
     "reflect.capture": ("true", ("false",)),
     "reflect.capture.unattended": ("failures", ("failures",)),

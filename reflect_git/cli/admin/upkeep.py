@@ -12,6 +12,7 @@ import click
 from reflect_git.cli.context import CliContext, format_local_time, get_cwd, printable
 from reflect_git.cli.options import SubcommandGroup, WordChoice, dry_run_option, json_option, yes_option
 from reflect_git.errors import ReflectError
+from reflect_git.records.ids import plural
 
 if TYPE_CHECKING:
     from reflect_git.memory.upkeep import Extra
@@ -72,7 +73,24 @@ def _list_policy_steps(cli: CliContext, store: Store) -> list[Extra]:
     steps: list[Extra] = []
     if going_back.get_mode(store, cli.scan(store).history.decisions) == going_back.APPLY:
         steps.append(("auto-revert", lambda: _revert_automatically(cli, store)))
+    from reflect_git.rules.automatic import autopilot
+
+    if autopilot.is_on(store, cli.scan(store).history.decisions):
+        steps.append(("autopilot", lambda: _apply_own_words(cli, store)))
     return steps
+
+
+def _apply_own_words(cli: CliContext, store: Store) -> tuple[int, str]:
+    """Apply the proposed rules that meet every condition of autopilot."""
+    from reflect_git.capture import service
+    from reflect_git.rules.automatic import autopilot
+    from reflect_git.rules.derived_files import refresh_derived_files
+
+    done = autopilot.apply_due(store, cli.env, service.get_author(store, autopilot.CHANNEL))
+    if not done:
+        return 0, "no rule meets every condition"
+    refresh_derived_files(store, cli.env, cli.scan(store))
+    return len(done), f"applied {plural(len(done), 'rule')}; see 'reflect-git review'"
 
 
 def _revert_automatically(cli: CliContext, store: Store) -> tuple[int, str]:

@@ -123,8 +123,13 @@ class _WaysBack(NamedTuple):
 def _find_ways_back(queue: Queue) -> _WaysBack:
     """Judge the rules in force; loads nothing without rules or recorded sessions."""
     scan = queue.scan
-    if not scan.history.learnings or not any(one["id"].startswith("EXP-") for one in scan.other_records.values()):
+    if not scan.history.learnings:
         return _WaysBack()
+    from reflect_git.rules.automatic import autopilot
+
+    applied = autopilot.list_unseen(scan.history)
+    if not any(one["id"].startswith("EXP-") for one in scan.other_records.values()):
+        return _WaysBack(applied)
     from reflect_git.candidates.session_events import SessionEvents
     from reflect_git.effect import going_back, table
 
@@ -133,7 +138,7 @@ def _find_ways_back(queue: Queue) -> _WaysBack:
     lines = {one.rule["id"]: table.effect_line(one) for one in effects.rules}
     proposed = going_back.find_ways_back(queue, SessionEvents(scan, aliases), effects)
     here = [one for one in proposed if all(queue.place.is_in_scope(rule) for rule in one.rules)]
-    return _WaysBack(going_back.list_unseen_reverts(scan.history), here, lines)
+    return _WaysBack([*applied, *going_back.list_unseen_reverts(scan.history)], here, lines)
 
 
 def _sync_if_automatic(cli: CliContext) -> None:

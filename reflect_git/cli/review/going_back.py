@@ -31,6 +31,13 @@ _DONE_HELP = {
     "q": "quit; keep the rest for later",
     "?": "this help",
 }
+_APPLIED_HELP = {
+    "y": "keep it",
+    "b": "take it back; one commit restores the file",
+    "s": "skip; ask again in the next review",
+    "q": "quit; keep the rest for later",
+    "?": "this help",
+}
 _PROPOSAL_HELP = {
     "y": "go back as shown; one commit changes the file",
     "n": "keep it; ask again after 20 more sessions",
@@ -57,6 +64,11 @@ class GoingBackReview:
         """Ask about what was done first, then about each proposal; `q` ends the whole review."""
         for made in self._done:
             rule = self._screen.queue.scan.history.learnings[made["subject"]]
+            if made["kind"] == "approved":
+                self._show("Autopilot applied this rule", rule, format_applied(rule, made))
+                keys = {"y": partial(self._accept, made), "b": partial(self._undo, made)}
+                self._ask("Keep it", _APPLIED_HELP, keys)
+                continue
             self._show("Auto-revert took this rule back", rule, format_done(made))
             self._ask("Leave it so", _DONE_HELP, {"y": partial(self._accept, made), "b": partial(self._undo, made)})
         for number, one in enumerate(self._proposed, 1):
@@ -120,7 +132,8 @@ class GoingBackReview:
     def _accept(self, made: Decision) -> str:
         ctx = self._screen.queue
         going_back.accept_revert(ctx, made, self._find_author(ctx.scan.history.learnings[made["subject"]]))
-        self._screen.finish_answer(f"{made['subject']} stays reverted")
+        state = "in force" if made["kind"] == "approved" else "reverted"
+        self._screen.finish_answer(f"{made['subject']} stays {state}")
         return KEPT
 
     def _undo(self, made: Decision) -> str:
@@ -128,8 +141,9 @@ class GoingBackReview:
         rule = ctx.scan.history.learnings[made["subject"]]
         plan = revert.plan_revert(ctx, revert.select_by_name(ctx, made["id"]))
         done = revert.write_revert(ctx, plan, self._find_author(rule))
-        self._finish_answer(f"put back {rule['id']}", rule, done.target)
-        return PUT_BACK
+        is_applied = made["kind"] == "approved"
+        self._finish_answer(f"{'took' if is_applied else 'put'} back {rule['id']}", rule, done.target)
+        return TAKEN_BACK if is_applied else PUT_BACK
 
     def _find_author(self, rule: Learning) -> DecisionAuthor:
         wish = ApprovalRequest(rule["id"], rule["text"], rule["target"]["kind"])
@@ -137,6 +151,13 @@ class GoingBackReview:
 
     def _finish_answer(self, said: str, rule: Learning, changed: str) -> None:
         self._screen.finish_answer(said, "" if rule["scope"] == "global" else changed)
+
+
+def format_applied(rule: Learning, made: Decision) -> Iterator[str]:
+    """Yield where a rule was written, and when."""
+    yield from candidate_view.format_field("file", rule["target"]["path"])
+    yield from candidate_view.format_field("learned from", ", ".join(rule["signals"][:3]))
+    yield from candidate_view.format_field("done", f"{format_age(made['timestamp'])} ago, {made['id']}")
 
 
 def format_done(made: Decision) -> Iterator[str]:
@@ -164,7 +185,9 @@ def format_list(ctx: Context, done: Sequence[Decision], proposed: Sequence[WayBa
     """Yield two lines for each, if nobody can be asked."""
     room = candidate_view.text_width()
     for made in done:
-        yield f"{made['subject']}  taken back by auto-revert: {made['reason']}"
+        applied = "applied by autopilot: keep it, or take it back"
+        said = applied if made["kind"] == "approved" else f"taken back by auto-revert: {made['reason']}"
+        yield f"{made['subject']}  {said}"
         yield f"    {one_line(ctx.scan.history.learnings[made['subject']]['text'], room - 4)}"
     for one in proposed:
         yield f"{one.rules[0]['id']}  {one.question} {one.reason}"
