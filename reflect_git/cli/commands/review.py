@@ -84,11 +84,10 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
         gathered = queue.candidates
         shown = with_backtests(queue, gathered.strong)
         listed = [each.as_json() for each in chain(shown, gathered.more, gathered.weak)]
-        worse = [one.as_json() for one in back.proposed]
-        cli.print_json(
-            listed, broken=[one.as_json() for one in broken], going_back=worse,
-            taken_back=[made["id"] for made in back.done],
-        )  # fmt: skip
+        more = {
+            "going_back": [one.as_json() for one in back.proposed], "taken_back": [made["id"] for made in back.done],
+        }  # fmt: skip
+        cli.print_json(listed, broken=[one.as_json() for one in broken], **(more if back.total else {}))
         return
     found, asked = find_questions(queue)
     arrived = _find_arrivals(queue)
