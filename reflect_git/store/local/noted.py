@@ -1,4 +1,4 @@
-"""Remember which corrections a person was not told about yet: one line for each, a hash of the folder and the id.
+"""Remember which corrections a person was not reminded of yet: one line for each, a hash of the folder and the id.
 
 Disposable: without the file nobody is reminded, and nothing else depends on it.
 """
