@@ -38,12 +38,12 @@ def add_noted(store: Store, top: str, signals: Iterable[Mapping[str, Any]]) -> N
 
 
 def count_noted(store: Store, top: str) -> int:
-    """Return how many corrections in this project the person was not told about."""
+    """Return how many corrections in this project the person was not reminded of."""
     return sum(line.startswith(folder_digest(top)) for line in _load_lines(store))
 
 
 def forget_noted(store: Store, top: str) -> None:
-    """Forget those of this project, since the person was told."""
+    """Forget those of this project, since the person was reminded."""
     _save_lines(store, [line for line in _load_lines(store) if not line.startswith(folder_digest(top))])
 
 
