@@ -42,7 +42,7 @@ QUICK_CHECKS: tuple[Check, ...] = (
 )  # fmt: skip
 THOROUGH_CHECKS: tuple[Check, ...] = (
     store_state.check_objects, approvals.check_answers, approvals.check_names, store_state.check_signatures,
-    proofs.check_proofs, proofs.check_captures, proofs.check_unchecked,
+    store_state.check_decorative, proofs.check_proofs, proofs.check_captures, proofs.check_unchecked,
 )  # fmt: skip
 SUBJECT = "audit"
 

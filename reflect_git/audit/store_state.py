@@ -111,6 +111,14 @@ def check_guards(ctx: AuditContext) -> Iterator[Finding]:
         yield Finding("guard-entry", DECIDE, "guards", message, "add it again: reflect-git enable")
 
 
+def check_decorative(ctx: AuditContext) -> Iterator[Finding]:
+    """Report older rules that nothing enforces or counts, unless a person keeps them as advice."""
+    in_force = ctx.scan.history.get_rules_in_force()
+    for rule, why in guards.find_decorative_rules(ctx.store, ctx.scan, in_force, ctx.now):
+        hint = f"guard it: reflect-git guard {rule['id']}; or keep it as advice: reflect-git review"
+        yield Finding("rule-decorative", NOTE, rule["id"], f"'{rule['id']}' is decorative: {why}", hint)
+
+
 def check_receipts(ctx: AuditContext) -> Iterator[Finding]:
     """Report commits that look like ours but add decisions that no command wrote and no sync brought."""
     known = receipts.read_ids(ctx.store)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,10 +33,11 @@ if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate, GatherResult
     from reflect_git.cli.review.arrivals import ArrivalsReview
     from reflect_git.cli.review.broken_rules import BrokenRulesReview
+    from reflect_git.cli.review.decorative import DecorativeReview
     from reflect_git.cli.review.drift import DriftItem
     from reflect_git.cli.review.going_back import GoingBackReview
     from reflect_git.effect.going_back import WayBack
-    from reflect_git.records.schema import Decision
+    from reflect_git.records.schema import Decision, Learning
     from reflect_git.rules.arrivals import Arrival
     from reflect_git.rules.context import Context
     from reflect_git.rules.guarding.broken_rules import BrokenRule
@@ -52,6 +54,7 @@ _OPENING_KEYS = {
 }
 _NEW_KEYS_NOTE = "the keys changed: n dismiss, s skip, v show the signals, ? list all"
 _ANSWER_KINDS = ("approved", "dismissed", "never", "amended", "applied", "reverted")
+_MAX_DECORATIVE = 3  # decorative rules in one review
 
 
 @click.command()
@@ -79,15 +82,19 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
             "run 'reflect-git review' in a terminal; with the plugin, type /reflect here",
             code="approval",
         )  # fmt: skip
-    broken, back = find_broken_rules(queue), _find_ways_back(queue)
+    broken, back = find_broken_rules(queue), _find_ways_back(queue)._replace(decorative=_find_decorative(queue))
     if cli.json:
         gathered = queue.candidates
         shown = with_backtests(queue, gathered.strong)
         listed = [each.as_json() for each in chain(shown, gathered.more, gathered.weak)]
-        more = {
-            "going_back": [one.as_json() for one in back.proposed], "taken_back": [made["id"] for made in back.done],
-        }  # fmt: skip
-        cli.print_json(listed, broken=[one.as_json() for one in broken], **(more if back.total else {}))
+        more: dict[str, Any] = {}
+        if back.total:
+            more["going_back"] = [one.as_json() for one in back.proposed]
+            more["taken_back"] = [made["id"] for made in back.done]
+        if back.decorative:
+            found_idle = back.decorative
+            more["decorative"] = [{"rule": rule["id"], "text": rule["text"], "why": why} for rule, why in found_idle]
+        cli.print_json(listed, broken=[one.as_json() for one in broken], **more)
         return
     found, asked = find_questions(queue)
     arrived = _find_arrivals(queue)
@@ -98,7 +105,7 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
         if not ((broken or back.total) and queue.candidates.message):
             _print_candidates(cli, queue.candidates)
         _print_other_projects(cli, queue)
-    elif queue.candidates.message and not (asked or arrived or broken or back.total):
+    elif queue.candidates.message and not (asked or arrived or broken or back.total or back.decorative):
         print_nothing_to_review(cli, queue.candidates.message)
         _print_other_projects(cli, queue)
     else:
@@ -108,11 +115,15 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
 
 
 class _WaysBack(NamedTuple):
-    """Reverts that nobody has seen, proposals to go back, and for each rule in one line whether it helps."""
+    """Reverts that nobody has seen, proposals to go back, and for each rule in one line whether it helps.
+
+    `decorative`: rules that nothing enforces or counts, and why.
+    """
 
     done: Sequence[Decision] = ()
     proposed: Sequence[WayBack] = ()
     effects: Mapping[str, str] = {}
+    decorative: Sequence[tuple[Learning, str]] = ()
 
     @property
     def total(self) -> int:
@@ -138,6 +149,24 @@ def _find_ways_back(queue: Queue) -> _WaysBack:
     proposed = going_back.find_ways_back(queue, SessionEvents(scan, aliases), effects)
     here = [one for one in proposed if all(queue.place.is_in_scope(rule) for rule in one.rules)]
     return _WaysBack([*applied, *going_back.list_unseen_reverts(scan.history)], here, lines)
+
+
+def _find_decorative(queue: Queue) -> list[tuple[Learning, str]]:
+    """Return the few oldest rules here that nothing enforces or counts."""
+    rules = [rule for rule in queue.scan.history.get_rules_in_force() if queue.place.is_in_scope(rule)]
+    if not rules:
+        return []
+    from reflect_git.rules.guarding.guards import find_decorative_rules
+
+    return find_decorative_rules(queue.store, queue.scan, rules, time.time())[:_MAX_DECORATIVE]
+
+
+def _build_decorative_review(screen: ReviewScreen, console: Console, back: _WaysBack) -> DecorativeReview | None:
+    if not back.decorative:
+        return None
+    from reflect_git.cli.review.decorative import DecorativeReview
+
+    return DecorativeReview(screen, console, back.decorative)
 
 
 def _sync_if_automatic(cli: CliContext) -> None:
@@ -263,6 +292,7 @@ def _run_review(
     loop, then = ReviewLoop(screen, console), _build_arrivals_review(screen, console, arrived)
     again = _build_broken_review(screen, console, broken, back)
     worse = _build_back_review(screen, console, back)
+    idle = _build_decorative_review(screen, console, back)
     _print_new_keys_once(cli, screen.queue)
     _print_counts(cli, first.open_count, len(arrived), len(loop.cursor.cards), len(broken), back.total)
     try:
@@ -280,13 +310,15 @@ def _run_review(
             return
         if typed == "y":
             loop.run()
+        if idle:
+            idle.run()
     except InputEnded:
         pass
     except KeyboardInterrupt:
         cli.print_line()
-        _print_end(cli, screen, loop.cursor, first, then, again, worse)
+        _print_end(cli, screen, loop.cursor, first, then, again, worse, idle)
         raise click.Abort from None
-    _print_end(cli, screen, loop.cursor, first, then, again, worse)
+    _print_end(cli, screen, loop.cursor, first, then, again, worse, idle)
 
 
 def _print_new_keys_once(cli: CliContext, ctx: Context) -> None:
@@ -361,10 +393,11 @@ def _print_end(
     then: ArrivalsReview | None,
     again: BrokenRulesReview | None,
     worse: GoingBackReview | None,
+    idle: DecorativeReview | None,
 ) -> None:
     """Print the totals and the next steps."""
     cli.print_line()
-    answers = [one for part in (first, worse, then, again) if part for one in part.answers]
+    answers = [one for part in (first, worse, then, again, idle) if part for one in part.answers]
     if answers:
         cli.print_text(", ".join(f"{answers.count(said)} {said}" for said in dict.fromkeys(answers)))
     counts = [(cursor.count_outcome(said), said) for said in (APPROVED, SKIPPED, DISMISSED, DISMISSED_FOR_GOOD)]

@@ -15,7 +15,7 @@ from reflect_git.errors import EXIT_DECISION, EXIT_USAGE, ReflectError
 from reflect_git.guards.form import describe_matcher, find_problem
 from reflect_git.guards.table import Guard
 from reflect_git.records.history import session_hash
-from reflect_git.records.ids import utc_precise
+from reflect_git.records.ids import utc, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.rule_numbers import number_rules
 from reflect_git.records.schema import GUARD_KINDS, GUARD_MODES
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
 
+DECORATIVE_DAYS = 14  # a new rule is not asked about: its approval just offered a guard
 DEFAULT_MODE = "hint"
 STOP_MODES = ("watch", "deny")  # of a guard for the end of a turn
 MODE_HELP = {
@@ -293,6 +294,29 @@ def write_unguard(ctx: Context, state: GuardState, by: DecisionAuthor, reason: s
     return made["id"], _commit(ctx, "unguard", state.rule, made)
 
 
+def write_advice(ctx: Context, rule: Learning, by: DecisionAuthor) -> tuple[str, str]:
+    """Record that a rule stays without a guard, as advice; return the ids of the decision and the commit."""
+    made = api.build_decision(
+        ctx.store,
+        "unguarded",
+        rule["id"],
+        by,
+        utc_precise(),
+        reason="kept as advice",
+        meta={"mode": "", "advice": True},
+    )
+    return made["id"], _commit(ctx, "unguard", rule, made)
+
+
+def list_advice(history: History) -> set[str]:
+    """Return the rules that a person keeps as advice: no guard of theirs was decided since."""
+    found: set[str] = set()
+    for made in history.decisions:
+        if made["kind"] in GUARD_KINDS and made["id"] not in history.void_decisions:
+            (found.add if made["meta"].get("advice") is True else found.discard)(made["subject"])
+    return found
+
+
 def _commit(ctx: Context, verb: str, rule: Learning, made: Decision) -> str:
     project = rule["project"] if rule["scope"] != "global" else None
     trailers = {"Learning-Id": [rule["id"]], **({"Project": [project["key"]]} if project else {})}
@@ -367,6 +391,7 @@ def describe_rule_parts(store: Store, scan: Scan, rules: Iterable[str]) -> dict[
     states = {state.rule["id"]: state for state in load_guard_states(history, store.machine)}
     counts = load_firings(store, scan.other_records.values()) if states else {}
     keyed = {made["subject"] for made in history.decisions if made["key"]}
+    advice = list_advice(history)
     found = {}
     for record_id in rules:
         rule, state = history.learnings[record_id], states.get(record_id)
@@ -376,7 +401,7 @@ def describe_rule_parts(store: Store, scan: Scan, rules: Iterable[str]) -> dict[
         ways = (("firings", guard), ("calls", rule["matcher"]), ("repeats", record_id in keyed))
         way = next((name for name, is_there in ways if is_there), None)
         fired = counts.get(record_id, Firings())
-        if not is_read or guard:
+        if not is_read or guard or record_id in advice:
             why = None
         elif matcher:
             why = "it could be guarded, and is not"
@@ -386,6 +411,21 @@ def describe_rule_parts(store: Store, scan: Scan, rules: Iterable[str]) -> dict[
             "trigger": {"matcher": matcher, "text": describe_matcher(matcher)} if matcher else None,
             "enforcement": guard.mode if guard else None,
             "verification": {"by": way, **fired._asdict(), "last": fired.last or None} if way else None,
-            "decorative": why,
-        }
+            "decorative": why, "kept_as_advice": record_id in advice,
+        }  # fmt: skip
     return found
+
+
+def find_decorative_rules(
+    store: Store, scan: Scan, rules: Iterable[Learning], now: float
+) -> list[tuple[Learning, str]]:
+    """Return the decorative rules of some weeks' standing, oldest first, and why each is decorative."""
+    states = {state.rule["id"] for state in load_guard_states(scan.history, store.machine) if state.guard}
+    done, before = states | list_advice(scan.history), utc(now - DECORATIVE_DAYS * 86400)
+    old = sorted((one for one in rules if one["timestamp"] < before and one["id"] not in done), key=_get_time)
+    parts = describe_rule_parts(store, scan, [one["id"] for one in old]) if old else {}
+    return [(one, str(parts[one["id"]]["decorative"])) for one in old if parts[one["id"]]["decorative"]]
+
+
+def _get_time(rule: Learning) -> str:
+    return rule["timestamp"]
