@@ -315,9 +315,9 @@ def handle_prompt(store: Store, event: Event, folder: str, env: Env) -> None:
 def _commit_and_count(store: Store, env: Env, folder: str, signal: Signal) -> None:
     from reflect_git.capture import sessions
     from reflect_git.store import append
-    from reflect_git.store.local import noted
+    from reflect_git.store.local import corrections
 
-    noted.add_noted(store, paths.find_top(folder) or folder, [signal])
+    corrections.add_corrections(store, paths.find_top(folder) or folder, [signal])
     append.commit_pending(store, HOOK_SECONDS)
     sessions.update_waiting_count(store, env, folder, time.time())
 

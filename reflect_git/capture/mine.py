@@ -10,7 +10,7 @@ from reflect_git.capture.service import get_project, is_ignored, try_load_phrase
 from reflect_git.platform import files
 from reflect_git.records.ids import get_signal_id, utc_precise
 from reflect_git.store import policy, repository
-from reflect_git.store.local import firings, noted, session_state
+from reflect_git.store.local import corrections, firings, session_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ class TranscriptMiner:
         self.stored_count += len(stored)
         if self._hook != "import" and self._cursor.folder:
             top = paths.find_top(self._cursor.folder) or self._cursor.folder
-            noted.add_noted(self._store, top, [signal for signal in found if signal["id"] in stored])
+            corrections.add_corrections(self._store, top, [signal for signal in found if signal["id"] in stored])
         typed = {signal["id"]: None for signal in found if signal["trust"] in ("user_typed", "user_feedback")}
         return [identity for identity in typed if identity not in self._cursor.said]
 

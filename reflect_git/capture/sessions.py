@@ -252,11 +252,11 @@ def build_reminder(store: Store, now: float, way: str, folder: str) -> str:
 
     At most once a day, and only if they said something since the last time that a review here would ask about.
     """
-    from reflect_git.store.local import noted
+    from reflect_git.store.local import corrections
     from reflect_git.store.reading import waiting_counts
 
     top = paths.find_top(folder) or folder
-    strong = min(waiting_counts.get_own_words_count(store, top), noted.count_noted(store, top)) if folder else 0
+    strong = min(waiting_counts.get_own_words_count(store, top), corrections.count_new(store, top)) if folder else 0
     today = local_day(now).encode()
     path = store.private_path("reminded")
     if not strong or not store.is_enabled("reflect.remind", True) or files.read_if_exists(path) == today:
@@ -264,7 +264,7 @@ def build_reminder(store: Store, now: float, way: str, folder: str) -> str:
     if not files.create_exclusive(store.private_path("cache", f".tmp-reminded-{today.decode()}")):
         return ""
     files.write_atomic(path, today, sync=False)
-    noted.forget_noted(store, top)
+    corrections.forget_new(store, top)
     return f"reflect-git: {plural(strong, 'correction')} noted; {way}"
 
 

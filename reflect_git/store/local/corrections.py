@@ -1,4 +1,4 @@
-"""Remember which corrections a person was not reminded of yet: one line for each, a hash of the folder and the id.
+"""Remember corrections that no reminder has counted yet: one line for each, a hash of the folder and the id.
 
 Disposable: without the file nobody is reminded, and nothing else depends on it.
 """
@@ -22,7 +22,7 @@ _MAX_LINES = 2000
 _MAX_BYTES = 1 << 20
 
 
-def add_noted(store: Store, top: str, signals: Iterable[Mapping[str, Any]]) -> None:
+def add_corrections(store: Store, top: str, signals: Iterable[Mapping[str, Any]]) -> None:
     """Remember the strong ones of these new signals, if the user typed them in this project."""
     strong = [
         one["id"]
@@ -37,13 +37,13 @@ def add_noted(store: Store, top: str, signals: Iterable[Mapping[str, Any]]) -> N
         _save_lines(store, [*known, *added][-_MAX_LINES:])
 
 
-def count_noted(store: Store, top: str) -> int:
-    """Return how many corrections in this project the person was not reminded of."""
+def count_new(store: Store, top: str) -> int:
+    """Return how many corrections in this project no reminder has counted yet."""
     return sum(line.startswith(folder_digest(top)) for line in _load_lines(store))
 
 
-def forget_noted(store: Store, top: str) -> None:
-    """Forget those of this project, since the person was reminded."""
+def forget_new(store: Store, top: str) -> None:
+    """Forget those of this project, once a reminder has counted them."""
     _save_lines(store, [line for line in _load_lines(store) if not line.startswith(folder_digest(top))])
 
 
@@ -62,4 +62,4 @@ def _save_lines(store: Store, lines: Iterable[str]) -> None:
 
 
 def _get_path(store: Store) -> str:
-    return os.path.join(store.private, "noted")
+    return os.path.join(store.private, "corrections")
