@@ -6,12 +6,14 @@ proposed change with the rules in force, and proposes what fits the class of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reflect_git.candidates.root_causes import MAX_LENGTH, META, format_context
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.language import similarity
+from reflect_git.memory.incidents import load_incidents
 from reflect_git.records.ids import plural, utc_precise
 from reflect_git.redact import redact
 from reflect_git.store import api
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from reflect_git.memory.incidents import Incident
     from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning
+    from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
 
 CLASSES = ("missing-knowledge", "process-gap", "tool", "environment", "unclear-rule")
@@ -36,6 +39,7 @@ _LONGEST = 2000
 _SHORTEST = 8
 _RULE_SENTENCES = 2  # more than this is a workflow
 _SIGNALS = 20
+RECURRING = 2  # sessions
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ def build_signal(cause: RootCause, project: Mapping[str, str] | None, trust: str
     return {
         "type": "gotcha",
         "content": answers.change,
-        "context": f"root cause of incident {cause.key}: {answers.what}; why: {answers.why}",
+        "context": format_context(cause.key, answers.what, answers.why),
         "category": "gotcha",
         "confidence": 2,
         "trust": trust,
@@ -166,16 +170,40 @@ def build_signal(cause: RootCause, project: Mapping[str, str] | None, trust: str
     }
 
 
+def build_draft(cause: RootCause, project: Mapping[str, str] | None, session: str) -> dict[str, Any]:
+    """Return the fields of a signal that holds the whole root cause, until a person approves the change."""
+    facts = build_signal(cause, project, "assistant", session)
+    if len(facts["context"]) > MAX_LENGTH:
+        raise ReflectError("what and why are too long for a question", "shorten them", "usage", EXIT_USAGE)
+    facts["meta"][META] = _build_meta(cause)
+    return facts
+
+
+def list_recurring(store: Store, scan: Scan, projects: Collection[str]) -> list[Incident]:
+    """List the incidents of some projects that came back and that nobody has explained, heaviest first."""
+    drafted = {str(signal["meta"].get("incident")) for signal in scan.get_signals(scan.rows) if META in signal["meta"]}
+    found = [
+        one for one in load_incidents(store, scan)
+        if one.sessions >= RECURRING and not (one.muted or one.rule or one.root_causes or one.key in drafted)
+        and one.cause and set(one.projects) & set(projects)
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (-one.weight, one.key))
+
+
 def write(store: Store, cause: RootCause, by: DecisionAuthor, proposed: str) -> tuple[Decision, str]:
     """Record the decision; return it and the commit. `proposed` is the id of the signal that proposes the change."""
-    answers = cause.answers
-    meta: dict[str, Any] = {
-        "what": answers.what, "why": answers.why, "before": cause.before, "change": answers.change,
-        "class": answers.kind, "checked": list(cause.checked), "overlap": [identity for identity, _ in cause.overlap],
-        "scope": answers.scope, "proposal": cause.proposed,
-    }  # fmt: skip
+    meta = _build_meta(cause)
     if proposed:
         meta["proposed"] = proposed
     made = api.build_decision(store, "rootcause", cause.key, by, utc_precise(), meta=meta)
     named = {"Signal-Id": [proposed]} if proposed else {}
     return made, api.commit_records(store, [made], f"rootcause: {cause.key}", named)
+
+
+def _build_meta(cause: RootCause) -> dict[str, Any]:
+    answers = cause.answers
+    return {
+        "what": answers.what, "why": answers.why, "before": cause.before, "change": answers.change,
+        "class": answers.kind, "checked": list(cause.checked), "overlap": [identity for identity, _ in cause.overlap],
+        "scope": answers.scope, "proposal": cause.proposed,
+    }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.candidates import gate
 from reflect_git.candidates.gate import Finding, get_lowest_trust
 from reflect_git.candidates.matcher import get_candidate_matcher
+from reflect_git.candidates.root_causes import parse_draft
 from reflect_git.candidates.session_events import SessionEvents
 from reflect_git.candidates.statements import Statement
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -145,6 +146,7 @@ def plan_approval(ctx: Context, request: Request) -> Proposal:
     against = (
         *_check_wording(request, text), *check_secret_fields(learning), *linked, *found, *added,
         *_note_narrowed_scope(learning, replaced), *_note_end_date(learning),
+        *_show_root_causes(ctx, learning),
     )  # fmt: skip
     return Proposal(ctx.place, request, learning, to, made, against, replaced)
 
@@ -423,7 +425,32 @@ def _build_decisions(
         )
         for old in proposal.replaced
     ]  # fmt: skip
-    return [approved, *gone]
+    return [approved, *gone, *_build_root_causes(ctx, learning, by)]
+
+
+def _build_root_causes(ctx: Context, learning: Learning, by: DecisionAuthor) -> list[Decision]:
+    """Make a `rootcause` decision for each drafted root cause that proposed this rule."""
+    return [
+        api.build_decision(ctx.store, "rootcause", key, by, learning["timestamp"], meta=meta)
+        for key, meta, _ in _list_drafts(ctx, learning)
+    ]
+
+
+def _show_root_causes(ctx: Context, learning: Learning) -> list[Finding]:
+    """Return what the approval records besides the rule, so that nothing syncs unseen."""
+    drafts = _list_drafts(ctx, learning)
+    return [Finding(gate.RISK, "rootcause", f"it also records, and syncs, the {said}") for _, _, said in drafts]
+
+
+def _list_drafts(ctx: Context, learning: Learning) -> list[tuple[str, dict[str, Any], str]]:
+    """List the drafted root causes of a rule's signals: incident, fields of the decision, and in words."""
+    scan, wanted = ctx.scan, set(learning["signals"])
+    signals = scan.get_signals(row for row in scan.rows if scan.columns["id"][row] in wanted)
+    return [
+        (found[0], {**found[1], "proposed": signal["id"]}, str(signal["context"]))
+        for signal in signals
+        if (found := parse_draft(signal))
+    ]
 
 
 def _count_baseline(ctx: Context, learning: Learning, key: str) -> dict[str, Any]:

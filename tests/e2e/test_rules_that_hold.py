@@ -209,7 +209,9 @@ CALLS, GUARDS, RUNS, CEILING = 40, 40, 3, 1.25
 def test_forty_guards_slow_forty_calls_down_by_a_quarter_at_most(
     plain_client: Client, model: Model, store_home: Path, command: str
 ) -> None:
-    """The best of three runs each, in turns: other work on the machine slows both down."""
+    """The best of three runs each, in turns. On a busy machine, starting a hook takes several times longer."""
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
+        pytest.skip("the machine is too busy for a ratio of times")
     guards = []
     for number in range(GUARDS):
         matcher = {"any": [{"run": f"tool{number}"}]}

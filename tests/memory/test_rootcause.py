@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reflect_git.candidates.root_causes import format_context, parse_draft
 from reflect_git.errors import ReflectError
 from reflect_git.memory import rootcause
 from reflect_git.memory.incidents import load_incidents
@@ -16,9 +18,11 @@ from reflect_git.store import api
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
+from tests.faults import git
 from tests.memory.failures import fail_all
 from tests.store.operations import BY
 from tests.store.store_checks import capture, open_store
+from tests.stories.terminal import Terminal
 
 WHAT, WHY, CHANGE = (
     "the importer crashed on a fresh clone", "nothing says which services must run", "Start redis before the importer."
@@ -168,6 +172,59 @@ def test_a_root_cause_of_an_agent_is_proposed_for_its_file(store: Store, run_cli
         (found,) = [one for one in listed if signal["data"]["signal"] in one["signals"]]
         assert found["target"] == target
     assert run(run_cli, keys(store)["refused 7108"], "--scope", "agent:../x").code == 2
+
+
+def test_a_draft_is_recorded_when_a_person_approves_its_change(
+    store: Store, run_cli: RunCli, tmp_path: Path, home: Path
+) -> None:
+    """/reflect is told what came back; the draft is private until the person who saw it approves the rule."""
+    project = home / "shop"
+    project.mkdir()
+    git(project, "init", "-q")
+    git(project, "remote", "add", "origin", "https://host/shop.git")
+    told = run_cli("candidates", "--for-skill", cwd=project).out
+    key = re.findall(r"Recurring failure \[([0-9a-f]+)\] refused 71\d\d: 2 failures in 2 sessions", told)[0]
+    inside = {"CLAUDECODE": "1"}
+    words = ["--what", WHAT, "--why", WHY, "--change", CHANGE, "--class", "environment"]
+    done = run_cli("rootcause", key, *words, "--draft", "--json", env=inside).json()["data"]
+    assert (done["decision"], done["commit"]) == (None, None)
+    assert reader.scan(store).history.decisions == []
+    assert key not in run_cli("candidates", "--for-skill", cwd=project).out.split("Recurring", 1)[-1]
+    signal = done["signal"]
+    (asked,) = run_cli("candidates", "--ask", "--id", signal, cwd=project).json()["data"]["questions"]
+    assert WHY in asked["question"] and CHANGE.rstrip(".") in asked["question"]
+    assert run_cli("approve", signal, "--to", "project", cwd=project, env=inside).code == 1, "a person approves it"
+    with Terminal("approve", signal, "--to", "project", cwd=project) as terminal:
+        seen = terminal.passes("to approve it all the same [no]:")
+        assert f"it also records, and syncs, the root cause of incident {key}: {WHAT}" in " ".join(seen.split())
+        terminal.types("yes")
+        terminal.ends()
+    scan = reader.scan(store)
+    (made,) = [one for one in scan.history.decisions if one["kind"] == "rootcause"]
+    assert (made["subject"], made["meta"]["why"], made["meta"]["proposed"]) == (key, WHY, signal)
+    assert made["by"]["road"] == "terminal" and made["meta"]["before"]["count"] == 2
+    found = {one.key: one for one in load_incidents(store, scan)}
+    assert found[key].root_causes == (made["id"],) and found[key].rule
+    assert run_cli("audit", "--json", cwd=project).json()["data"]["ok"]
+
+
+@pytest.mark.parametrize("harm", ["context", "why", "too long", "no before"])
+def test_a_draft_that_nobody_could_see_is_not_recorded(store: Store, harm: str) -> None:
+    scan = reader.scan(store)
+    one = load_incidents(store, scan)[0]
+    cause = rootcause.prepare(scan.history, one, Answers(WHAT, WHY, CHANGE, "environment"))
+    signal: Any = rootcause.build_draft(cause, None, "s-1")
+    assert parse_draft(signal) is not None
+    if harm == "context":
+        signal["context"] = "start redis, please"
+    elif harm == "why":
+        signal["meta"]["rootcause"]["why"] = "something else"
+    elif harm == "too long":
+        signal["meta"]["rootcause"]["why"] = "long " * 200
+        signal["context"] = format_context(one.key, WHAT, "long " * 200)
+    else:
+        del signal["meta"]["rootcause"]["before"]
+    assert parse_draft(signal) is None
 
 
 def test_an_unknown_scope_or_class_is_refused(store: Store, run_cli: RunCli) -> None:

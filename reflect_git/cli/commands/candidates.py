@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from reflect_git.rules.queue import Queue
 
 _RULE_PREFIX = "LRN"
+_MAX_FAILURES = 3
 
 
 @click.command()
@@ -211,6 +212,8 @@ def _print_for_skill(cli: CliContext, project: str | None) -> None:
         text = queue.candidates.message or _format_for_skill(queue.candidates.strong, queue.candidates)
         text += f" ({cli.unread_note})" if queue.candidates.message and cli.unread_note else ""
         text = broken if broken and queue.candidates.message else f"{broken}\n{text}".strip()
+        failures = _format_failures_for_skill(queue)
+        text = f"{'' if queue.candidates.message and not broken else text}\n{failures}".strip() if failures else text
         queue.write_cache()
     except Exception as error:
         text = f"reflect-git could not look: {error}. Tell the user, and to run 'reflect-git doctor'."
@@ -224,6 +227,19 @@ def _format_broken_for_skill(found: Sequence[BrokenRule]) -> str:
         lines += [f"Broken rule [{one.rule['id']}] {one.headline}", f"   Rule in force: {one.rule['text']}"]
         lines += [f"   You said: {quote}" for quote in one.quotes]
     return _escape_lines(lines)
+
+
+def _format_failures_for_skill(queue: Queue) -> str:
+    """Format the failures of this project that came back and have no root cause, for `_print_for_skill`."""
+    from reflect_git.memory import rootcause  # the list for people does without
+
+    place = queue.place.project
+    found = rootcause.list_recurring(queue.store, queue.scan, (place["name"], place["key"])) if place else []
+    return _escape_lines([
+        f"Recurring failure [{one.key}] {one.cause}: {plural(one.count, 'failure')} in "
+        f"{plural(one.sessions, 'session')}, last {one.last[:10]}"
+        for one in found[:_MAX_FAILURES]
+    ])  # fmt: skip
 
 
 def _escape_lines(lines: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,9 +12,14 @@ from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import WordChoice, dry_run_option, json_option, yes_option
 from reflect_git.cli.reports.incidents import open_incident
+from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.memory import rootcause
 from reflect_git.memory.rootcause import CLASSES, Answers, RootCause
 from reflect_git.records.ids import plural
+
+if TYPE_CHECKING:
+    from reflect_git.memory.incidents import Incident
+    from reflect_git.store.reading.reader import Scan
 
 
 @click.command()
@@ -25,12 +31,13 @@ from reflect_git.records.ids import plural
     "--class", "kind", type=WordChoice("class", CLASSES), metavar="WORD", required=True, help=", ".join(CLASSES) + "."
 )
 @click.option("--scope", metavar="SCOPE", default="project", help="project, global or agent:NAME.")
+@click.option("--draft", is_flag=True, help="Only propose it: whoever approves the change approves the root cause too.")
 @dry_run_option
 @yes_option
 @json_option
 @click.pass_obj
 def rootcause_command(
-    cli: CliContext, key: str, what: str, why: str, change: str, kind: str, scope: str, dry_run: bool
+    cli: CliContext, key: str, what: str, why: str, change: str, kind: str, scope: str, draft: bool, dry_run: bool
 ) -> None:  # fmt: skip
     """Record the root cause of an incident, and propose a change for review.
 
@@ -50,14 +57,18 @@ def rootcause_command(
     signal: str | None = None
     decision: str | None = None
     commit: str | None = None
-    if not dry_run:
+    if draft and not cause.proposes_rule:
+        raise ReflectError("there is no rule to propose", cause.hint, "usage", EXIT_USAGE)
+    if draft and not dry_run:
+        facts = rootcause.build_draft(cause, _find_project(scan, incident), cli.env.get("CLAUDE_CODE_SESSION_ID", ""))
+        signal = service.capture_signal(store, facts, cli.env, 5.0)[0]["id"]
+    elif not dry_run:
         if not cli.confirm("write this root cause?"):
             raise click.Abort
         trust = "user_typed" if cli.is_at_terminal else "assistant"
         if cause.proposes_rule:
-            names = {one["name"]: one for one in scan.columns["project"] if one}
-            project = next((names[name] for name in incident.projects if name in names), None)
-            facts = rootcause.build_signal(cause, project, trust, cli.env.get("CLAUDE_CODE_SESSION_ID", ""))
+            session = cli.env.get("CLAUDE_CODE_SESSION_ID", "")
+            facts = rootcause.build_signal(cause, _find_project(scan, incident), trust, session)
             signal = service.capture_signal(store, facts, cli.env, 5.0)[0]["id"]
         by = service.get_author(store, service.get_channel(cli.env, cli.is_at_terminal))
         made, commit = rootcause.write(store, cause, by, signal or "")
@@ -65,9 +76,17 @@ def rootcause_command(
     if cli.json:
         cli.print_json(_document(cause, signal, decision, commit))
         return
+    if draft and signal:
+        cli.print_text(f"proposed rule {signal}, with its root cause")
     if decision and commit:
         cli.print_text(f"recorded {decision}, commit {commit[:10]}{f'; proposed rule {signal}' if signal else ''}")
     cli.print_note(printable(f"hint: {cause.hint}"))
+
+
+def _find_project(scan: Scan, incident: Incident) -> Mapping[str, str] | None:
+    """Return the project that the failures happened in."""
+    names = {one["name"]: one for one in scan.columns["project"] if one}
+    return next((names[name] for name in incident.projects if name in names), None)
 
 
 def _preview(cli: CliContext, cause: RootCause) -> None:
