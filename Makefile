@@ -19,7 +19,7 @@ HOOK_FILES = $(wildcard $(foreach module,$(subst .,/,$(HOOK_PATH)),reflect_git/$
 	$(wildcard reflect_git/__init__.py reflect_git/platform/__init__.py reflect_git/language/__init__.py reflect_git/guards/__init__.py hooks/*.py)
 
 .DEFAULT_GOAL = help
-.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench bench-all deep histories kills clocks macos release e2e clean
+.PHONY: help test test-fast check lint format types layers compat deps dead demo docs house bench bench-all deep histories kills clocks macos release e2e browser screenshots clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -120,6 +120,15 @@ release: $(STAMP) ## test wheel and sdist on every installed Python; check depen
 e2e: $(STAMP) ## the real client against a scripted model; ARGS=tests/e2e/test_first_capture.py runs only the first
 	@RELIABILITY=.reliability/e2e $(PY) -m pytest -n auto -m e2e -rs $(or $(ARGS),tests/e2e)
 
+# Chromium itself comes from the system: apt-get install chromium.
+browser: $(STAMP) ## the panel in Chromium, with axe-core; skipped without Chromium, unless CI is set
+	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -qq --disable-pip-version-check playwright || true
+	@[ -f .browser/node_modules/axe-core/axe.min.js ] || npm install --silent --no-audit --no-fund --prefix .browser axe-core || true
+	@$(PY) -m pytest -m browser -rs tests/browser $(ARGS)
+
+screenshots: $(STAMP) ## the pictures of the panel in docs/; with ARGS=FOLDER, every page in three widths, light and dark
+	@$(PY) docs/screenshots.py $(ARGS)
+
 clean: ## remove everything that make created
-	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .reliability
+	@rm -rf $(VENV) .browser build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .reliability
 	@find reflect_git hooks tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -102,7 +102,7 @@ def _generate_signals(count: int, machine: str, now: float) -> Iterator[dict[str
         command, error = dice.choice(_FAILED)
         error = error.replace("'yaml'", f"'{dice.choice(_MODULES)}'")
         entry, hook = f"toolu_{number:012d}", "PreCompact" if typed else "PostToolUseFailure"
-        said = dice.choice(_SAID) if typed else f"Bash failed: {command} --run {number % 97}"
+        said = dice.choice(_SAID) if typed else f"Bash failed: {command} --run {number % 5}"
         yield {
             "id": get_signal_id(when, entry, "correction" if typed else "failure"), "version": schema.VERSION,
             "timestamp": when, "session_id": _session_name(number // each),
@@ -198,13 +198,14 @@ class _Past:
         loaded = {"CLAUDE.md": [one["id"] for one in self._in_force[TARGET]]}
         loaded["global/CLAUDE.md"] = [one["id"] for one in self._in_force[GLOBAL_TARGET]]
         numbers = {"CLAUDE.md": self._numbers[TARGET], "global/CLAUDE.md": self._numbers[GLOBAL_TARGET]}
+        hits = {one["id"]: 1 for one in self._in_force[TARGET] if self._dice.random() < 0.09 - 0.05 * share}
         return _files({
             "id": get_signal_id(when, f"session {number}", "exposure", prefix="EXP"), "version": 2,
             "session": session_hash(_session_name(number)), "project": SHOP, "start": when, "end": utc(moment + 1800),
             "turns": typed * 6, "typed": typed, "corrections": corrections,
             "failures": {"Bash": self._dice.randrange(0, 6)}, "interruptions": self._dice.randrange(0, 2),
             "model": "claude-sonnet-5" if share > 0.5 else "claude-sonnet-4", "client": "2.1.0", "attended": True,
-            "rules": loaded, "hits": {}, "versions": {name: one for name, one in numbers.items() if one},
+            "rules": loaded, "hits": hits, "versions": {name: one for name, one in numbers.items() if one},
             "guards": {}, "tokens": {"input": typed * 1800, "output": typed * 700, "cache_read": 0, "cache_write": 0},
             "skills": {}, "loaded": "instructions",
         })  # fmt: skip

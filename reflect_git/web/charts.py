@@ -57,7 +57,7 @@ def draw_trend(weeks: Sequence[Week], figures: Sequence[str]) -> Markup:
 def _place(ratio: float) -> float:
     """Return where a ratio is on the axis."""
     bounded = min(_HIGHEST, max(_LOWEST, ratio))
-    return _WIDTH * (log10(bounded) - log10(_LOWEST)) / (log10(_HIGHEST) - log10(_LOWEST))
+    return 5 + (_WIDTH - 10) * (log10(bounded) - log10(_LOWEST)) / (log10(_HIGHEST) - log10(_LOWEST))
 
 
 def _wrap(width: int, height: int, kind: str, parts: Sequence[str]) -> Markup:

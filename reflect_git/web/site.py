@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from reflect_git import __version__, paths
 from reflect_git.errors import ReflectError
@@ -23,7 +24,11 @@ TEMPLATES = ("templates", "panel")
 _JSON = ".json"
 _COMMIT = re.compile("[0-9a-f]{7,40}")
 _SCHEMA_VERSION = 1
-_ASSETS = {"panel.css": "text/css; charset=utf-8", "panel.js": "text/javascript; charset=utf-8"}
+_ASSETS = {
+    "panel.css": "text/css; charset=utf-8",
+    "panel.js": "text/javascript; charset=utf-8",
+    "panel.svg": "image/svg+xml",
+}
 # In the order of the menu. A page that is not in the menu is reached from another one, which is then marked.
 MENU = {
     "today": "Today", "rules": "Rules", "versions": "Versions", "incidents": "Incidents", "trend": "Trend",
@@ -87,7 +92,7 @@ class Site:
         )  # fmt: skip
         self._templates.filters.update(
             when=format_when, day=format_day, age=format_age, plural=plural,
-            number=format_number,
+            number=format_number, code=format_code,
         )  # fmt: skip
         self._templates.globals.update(
             link=link, sparkline=charts.draw_sparkline, interval=charts.draw_interval, budget=charts.draw_budget,
@@ -180,6 +185,14 @@ def _show(value: Any) -> Any:
     if type(value) is str:
         return escape_controls(value)
     return "" if value is None else value
+
+
+def format_code(text: str) -> Markup:
+    """Escape a text, and show what is between backticks as code."""
+    parts = [escape(escape_controls(part)) for part in text.split("`")]
+    if len(parts) % 2 == 0:  # one backtick without its partner is a character like any other
+        parts[-2:] = [Markup("`").join(parts[-2:])]
+    return Markup("").join(Markup("<code>%s</code>") % part if at % 2 else part for at, part in enumerate(parts))
 
 
 def format_when(timestamp: str) -> str:

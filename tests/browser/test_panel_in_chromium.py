@@ -1,0 +1,251 @@
+"""The panel in a real Chromium: every page, the keys, zoom, axe-core, and an approval that is reverted.
+
+`make browser` runs it. Without Chromium, Playwright or axe-core it is skipped, but fails where CI is set.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench import generate
+from bench.panel_store import make_home
+from tests.conftest import REPO
+from tests.web.panel_client import RunningPanel
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
+AXE = Path(os.environ.get("AXE", REPO / ".browser/node_modules/axe-core/axe.min.js"))
+IS_CI = bool(os.environ.get("CI"))
+PAGES = (
+    "today", "today?weak=1", "rules", "rules?scope=here&sort=effect", "rules?q=nothing+has+this", "versions",
+    "version?v=9&from=3", "incidents", "trend", "trend?weeks=12&scope=here", "machines", "capture",
+)  # fmt: skip
+WIDTH, HEIGHT = 1280, 800
+
+
+def _find_missing() -> str:
+    if not CHROMIUM:
+        return "no Chromium: apt-get install chromium, or set CHROMIUM"
+    if not AXE.is_file():
+        return f"no axe-core at '{AXE}': make browser installs it"
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        return "no Playwright: pip install playwright"
+    return ""
+
+
+@pytest.fixture(scope="module")
+def tools() -> None:
+    missing = _find_missing()
+    if missing:
+        pytest.fail(missing) if IS_CI else pytest.skip(missing)
+
+
+@pytest.fixture(scope="module")
+def large(tools: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("large") / "home"
+    make_home(home)
+    (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n", encoding="utf-8")
+    return home
+
+
+@pytest.fixture(scope="module")
+def panel(large: Path) -> Iterator[RunningPanel]:
+    env = {**generate.build_env(large), "GIT_CONFIG_GLOBAL": str(large / ".gitconfig")}
+    with RunningPanel(large / "shop", env=env) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def context(panel: RunningPanel) -> Iterator[BrowserContext]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        made = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
+        page = made.new_page()
+        page.goto(panel.link)
+        page.wait_for_selector("header nav")
+        assert "#" not in page.url and panel.token not in page.url, "the token leaves the address"
+        page.close()
+        yield made
+        browser.close()
+
+
+class Watcher:
+    """A page that notes console errors, failed requests, and requests to other hosts."""
+
+    def __init__(self, page: Page, panel: RunningPanel) -> None:
+        self.page, self.panel = page, panel
+        self.troubles: list[str] = []
+        page.on("console", lambda said: self.troubles.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        page.on("request", self._check_request)
+
+    def _check_request(self, request: Any) -> None:
+        if not request.url.startswith(self.panel.origin):
+            self.troubles.append(f"request to {request.url}")
+        if self.panel.token in str(request.headers):
+            self.troubles.append("the token is in a header")
+
+    def go(self, address: str) -> None:
+        self.page.goto(f"{self.panel.origin}{self.panel.base}{address}")
+
+    def data(self, address: str) -> Any:
+        return self.page.evaluate("address => fetch(address).then(reply => reply.json())", address)["data"]
+
+
+@pytest.fixture
+def watcher(context: BrowserContext, panel: RunningPanel) -> Iterator[Watcher]:
+    page = context.new_page()
+    made = Watcher(page, panel)
+    yield made
+    page.close()
+
+
+def _list_addresses(watcher: Watcher) -> list[str]:
+    watcher.go("rules")
+    rule = watcher.data("rules.json?scope=here")["rules"][3]["id"]
+    incident = watcher.data("incidents.json")["incidents"][0]["key"]
+    edit = f"edit?id={rule}&text=Another+wording."
+    return [*PAGES, f"rule?id={rule}", edit, f"revert?name={rule}", f"incident?key={incident}"]
+
+
+def test_pages_open_without_errors_and_are_accessible(watcher: Watcher) -> None:
+    serious: dict[str, list[str]] = {}
+    shifts: dict[str, float] = {}
+    for address in _list_addresses(watcher):
+        watcher.go(address)
+        shifts[address] = watcher.page.evaluate(
+            "() => new Promise(done => { let sum = 0; const add = list => list.getEntries().forEach(one => sum += one.value);"
+            "new PerformanceObserver(add).observe({type: 'layout-shift', buffered: true}); setTimeout(() => done(sum), 60) })"
+        )
+        # The page's own policy forbids other scripts, so axe runs in the browser's isolated world.
+        watcher.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = watcher.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")["violations"]
+        grave = [one for one in found if one["impact"] in ("serious", "critical")]
+        bad = [f"{one['id']}: {one['nodes'][0]['html'][:120]}" for one in grave]
+        if bad:
+            serious[address] = bad
+    assert serious == {} and watcher.troubles == []
+    assert {address: shift for address, shift in shifts.items() if shift > 0} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast_in_both_schemes(watcher: Watcher, scheme: Any) -> None:
+    watcher.page.emulate_media(color_scheme=scheme)
+    for address in ("today", "rules", "machines", "trend"):
+        watcher.go(address)
+        watcher.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = watcher.page.evaluate("() => axe.run(document, {runOnly: ['color-contrast']})")["violations"]
+        assert [node["html"][:120] for one in found for node in one["nodes"]] == [], address
+
+
+def test_no_sideways_scrolling(watcher: Watcher) -> None:
+    """From 80 to 200 % zoom, which is a narrower or wider window, and from 360 to 1,600 pixels."""
+    wide = []
+    for address in _list_addresses(watcher):
+        for width in (1600, round(WIDTH / 0.8), WIDTH, round(WIDTH / 1.5), WIDTH // 2, 390, 360):
+            watcher.page.set_viewport_size({"width": width, "height": HEIGHT})
+            watcher.go(address)
+            more = watcher.page.evaluate(
+                "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(document.documentElement)"
+            )
+            wide += [(address, width, more)] if more > 0 else []
+    assert wide == []
+
+
+def test_keys_of_lists(watcher: Watcher) -> None:
+    page = watcher.page
+    watcher.go("rules")
+    page.keyboard.press("?")
+    assert page.locator("dialog#keys").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("j")
+    second = page.locator("tr.marked .num").inner_text()
+    assert second == "2"
+    page.keyboard.press("/")
+    page.keyboard.type("pnpm")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/rules?q=pnpm*")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/rule?id=*")
+    assert watcher.troubles == []
+
+
+def _open_own_card(watcher: Watcher) -> str:
+    """Open a proposed rule in the person's own words; return its id."""
+    at = ""
+    for _ in range(80):
+        data = watcher.data(f"today.json?at={at}")
+        if data["question"]["is_own"] and data["question"]["can_approve"] and not data["question"]["is_risky"]:
+            watcher.go(f"today?at={data['question']['id']}")
+            return str(data["question"]["id"])
+        at = data["next"]
+    raise AssertionError("no proposed rule in the person's own words")
+
+
+def test_approve_and_revert_with_the_keys(watcher: Watcher, large: Path) -> None:
+    page, file = watcher.page, large / "shop" / "CLAUDE.md"
+    before = file.read_bytes()
+    watcher.go("today")
+    card = _open_own_card(watcher)
+    for key in ("v", "e"):
+        page.keyboard.press(key)
+    assert page.locator("textarea#text").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("t")
+    assert page.evaluate("() => document.activeElement.id") == "to"
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.wait_for_url(lambda url: card not in url)
+    page.keyboard.press("k")
+    page.wait_for_url(f"**/today?at={card}*")
+    page.keyboard.press("y")
+    page.wait_for_selector(".note.good")
+    assert file.read_bytes() != before
+    page.keyboard.press("u")
+    page.wait_for_url("**/revert?*")
+    page.keyboard.press("y")
+    page.wait_for_selector(".note.good")
+    assert file.read_bytes() == before
+    watcher.go(f"today?at={card}")
+    page.keyboard.press("s")
+    page.wait_for_url(lambda url: card not in url)
+    _open_own_card(watcher)
+    page.keyboard.press("n")
+    page.wait_for_selector(".note.good")
+    assert watcher.troubles == []
+
+
+def test_without_javascript(large: Path, panel: RunningPanel, context: BrowserContext) -> None:
+    """The link's page has a field for the token, and everything but the keys works."""
+    env = {**generate.build_env(large), "GIT_CONFIG_GLOBAL": str(large / ".gitconfig")}
+    with RunningPanel(large / "shop", env=env) as other:
+        assert context.browser is not None
+        plain = context.browser.new_context(java_script_enabled=False)
+        page = plain.new_page()
+        page.goto(other.link)
+        page.fill("#token", other.token)
+        page.click("button")
+        page.wait_for_selector("header nav")
+        page.click("text=Rules")
+        page.fill("#q", "pnpm")
+        page.click("text=Show")
+        assert "pnpm" in page.locator("table.rules tbody").inner_text()
+        plain.close()
