@@ -59,7 +59,7 @@ def show_today(panel: Panel, call: Call) -> Page:
     data: dict[str, Any] = {
         "total": len(listed), "weak": len(here.candidates.weak), "shows_weak": call.get("weak") == "1",
         "message": here.candidates.message, "at_end": at == END, "number": None, "question": None,
-        "changes": [_build_change(panel, one) for one in _find_changes(panel)[1]],
+        "changes": [_build_change(panel, one) for one in _find_changes(panel)[1] if panel.is_private],
         "notes": list(_find_changes(panel)[0].troubles),
         "broken": [_build_broken(panel, one) for one in _find_broken(panel)],
         "arrivals": [

@@ -128,8 +128,12 @@ def test_pages_open_without_errors_and_are_accessible(watcher: Watcher) -> None:
     for address in _list_addresses(watcher):
         watcher.go(address)
         shifts[address] = watcher.page.evaluate(
-            "() => new Promise(done => { let sum = 0; const add = list => list.getEntries().forEach(one => sum += one.value);"
-            "new PerformanceObserver(add).observe({type: 'layout-shift', buffered: true}); setTimeout(() => done(sum), 60) })"
+            """() => new Promise(done => {
+                let sum = 0
+                const watcher = new PerformanceObserver(list => list.getEntries().forEach(one => sum += one.value))
+                watcher.observe({type: "layout-shift", buffered: true})
+                setTimeout(() => done(sum), 60)
+            })"""
         )
         # The page's own policy forbids other scripts, so axe runs in the browser's isolated world.
         watcher.page.evaluate(AXE.read_text(encoding="utf-8"))
@@ -218,6 +222,7 @@ def test_approve_and_revert_with_the_keys(watcher: Watcher, large: Path) -> None
     page.wait_for_url(f"**/today?at={card}*")
     page.keyboard.press("y")
     page.wait_for_selector(".note.good")
+    page.wait_for_load_state()
     assert file.read_bytes() != before
     page.keyboard.press("u")
     page.wait_for_url("**/revert?*")

@@ -16,7 +16,7 @@ from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.review_setup import open_context
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform import files, system
-from reflect_git.records.ids import parse_utc, utc
+from reflect_git.records.ids import parse_utc, plural, utc
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,11 +37,20 @@ _PAGE = '<!doctype html><meta http-equiv="refresh" content="0;url={0}"><a href="
 @click.option("--read-only", "is_read_only", is_flag=True, help="Show everything, change nothing.")
 @click.option("--idle", "idle_minutes", metavar="MINUTES", type=click.FloatRange(min=0.01), default=30.0,
               help="End after this time without a request; 30.")  # fmt: skip
+@click.option("--export", "folder", metavar="DIR", default="", help="Write the pages into a new folder instead.")
+@click.option("--private", "is_private", is_flag=True, help="With --export: also texts that never leave the machine.")
 @project_option
 @json_option
 @click.pass_obj
 def panel_command(
-    cli: CliContext, port: int, is_quiet: bool, is_read_only: bool, idle_minutes: float, project: str | None
+    cli: CliContext,
+    port: int,
+    is_quiet: bool,
+    is_read_only: bool,
+    idle_minutes: float,
+    folder: str,
+    is_private: bool,
+    project: str | None,
 ) -> None:
     """Look at rules, incidents and trends in a browser; approve, edit and revert there.
 
@@ -52,11 +61,17 @@ def panel_command(
     Examples:
       reflect-git panel
       reflect-git panel --read-only --port 8700
+      reflect-git panel --export report
     """
     if cli.json:
         raise ReflectError("the panel has no JSON output", "each page has one: add .json to it", "usage", EXIT_USAGE)
+    if is_private and not folder:
+        raise ReflectError("--private is for --export", "add --export DIR", "usage", EXIT_USAGE)
+    if folder:
+        _export(cli, folder, is_private, project)
+        return
     cli.require_outside_client("the panel cannot run inside Claude Code", ["panel"])
-    panel = _load_panel(cli, project)
+    panel = _load_panel(cli, project, True)
     from reflect_git.web import server
     from reflect_git.web.security import Gatekeeper
     from reflect_git.web.site import Site
@@ -73,14 +88,25 @@ def panel_command(
     cli.print_note(f"panel closed: {why}")
 
 
-def _load_panel(cli: CliContext, project: str | None) -> Panel:
+def _export(cli: CliContext, folder: str, is_private: bool, project: str | None) -> None:
+    """Write static pages. They can also be written inside Claude Code, since they decide nothing."""
+    panel = _load_panel(cli, project, is_private)
+    from reflect_git.web.export import export_pages
+
+    count = export_pages(panel, folder)
+    cli.print_text(printable(f"wrote {plural(count, 'page')} to '{folder}'; open {os.path.join(folder, 'index.html')}"))
+    if not is_private:
+        cli.print_note("texts that never leave the machine are left out; add them with --private")
+
+
+def _load_panel(cli: CliContext, project: str | None, is_private: bool) -> Panel:
     """Open the store, read the latest messages, and apply postponed decisions, as a review does."""
     cli.mine_live_sessions(cli.open_store(create=False))
     ctx = open_context(cli, project, writes=not cli.is_inside_client)
     from reflect_git.web.model import Panel
 
     folder = os.path.abspath(project or get_cwd())
-    return Panel(ctx.store, cli.env, folder, cli.scan, _build_switch(cli, ctx.store, folder))
+    return Panel(ctx.store, cli.env, folder, cli.scan, _build_switch(cli, ctx.store, folder), is_private)
 
 
 def _build_switch(cli: CliContext, store: Store, folder: str) -> CaptureSwitch:
