@@ -379,8 +379,10 @@ def _build_audit(panel: Panel, again: str) -> dict[str, Any]:
     return {
         "time": report.time, "ok": report.ok, "counts": report.counts,
         "findings": [
-            {"code": one.code, "severity": "accepted" if one.accepted else one.severity, "message": panel.show_private(one.message),
-             "hint": one.hint if panel.is_private else "", "file": label(one.path) if one.path else one.file, "line": one.line or None,
+            {"code": one.code, "severity": "accepted" if one.accepted else one.severity,
+             "message": panel.show_private(one.message),
+             "hint": one.hint if panel.is_private else "", "file": label(one.path) if one.path else one.file,
+             "line": one.line or None,
              "key": one.key if one.needs_decision else None}
             for one in listed
         ],
