@@ -35,7 +35,8 @@ Check = Callable[[AuditContext], Iterator[Finding]]
 
 # QUICK checks cost little; THOROUGH ones need more of git, of the disk or of the client's transcripts.
 QUICK_CHECKS: tuple[Check, ...] = (
-    store_state.check_records, store_state.check_commits, approvals.check_learnings, approvals.check_channels,
+    store_state.check_records, store_state.check_commits, approvals.check_learnings, approvals.check_gates,
+    approvals.check_channels,
     store_state.check_receipts, store_state.check_backups,
     lines.check_lines, store_state.check_refs, store_state.check_files, store_state.check_clock,
     store_state.check_policies, store_state.check_missing, store_state.check_guards,

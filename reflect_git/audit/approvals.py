@@ -14,6 +14,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.records.ids import digest, plural
 from reflect_git.records.schema import GUARD_KINDS, SETTING_KINDS
 from reflect_git.rules.approver import NO_NAME_HINT, meaning_of
+from reflect_git.rules.gate import find_missing_stages
 from reflect_git.store.local import asked_questions
 from reflect_git.store.repository import get_record_path
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Decision, Learning
 
 APPROVING_KINDS = ("approved", "applied", "amended")
+_GATED_KINDS = ("approved", "amended")
 _MAX_QUESTIONS = 4  # the most questions that one dialog of the client can have
 
 
@@ -52,6 +54,27 @@ def _find_mismatch(learning: Learning, made: Decision | None) -> str:
     if made["target"] != learning["target"]:
         return f"'{made['id']}' approved it for another file"
     return ""
+
+
+def check_gates(ctx: AuditContext) -> Iterator[Finding]:
+    """Report approvals without the result of every stage of the gate.
+
+    Older programs stored none. So an approval without any counts only after the machine's first one with some.
+    """
+    first: dict[str, str] = {}
+    for made in ctx.scan.history.decisions:
+        if made["kind"] not in _GATED_KINDS or made["meta"].get("left"):  # one of several approved wordings
+            continue
+        missing = find_missing_stages(made["meta"])
+        if "gate" in made["meta"]:
+            first.setdefault(made["machine"], made["timestamp"])
+        elif made["machine"] not in first:
+            continue
+        if missing:
+            listed = ", ".join(missing) if "gate" in made["meta"] else "any"
+            message = f"'{made['id']}' was approved without a result of the gate: {listed}"
+            hint = f"see what the gate says now: reflect-git gate {made['id']}; {_get_revert_hint(made)}"
+            yield Finding("gate-incomplete", DECIDE, made["id"], message, hint, get_record_path(made["id"]))
 
 
 def check_channels(ctx: AuditContext) -> Iterator[Finding]:

@@ -28,7 +28,10 @@ class Score(NamedTuple):
 
 
 def load_scores(records: Iterable[Mapping[str, Any]]) -> dict[str, Score]:
-    """Map each session to its last score. Evaluations without an overall score are left out."""
+    """Map each session to its last score.
+
+    Evaluations without an overall score are left out, and those of a session by itself: it could write what it likes.
+    """
     found: dict[str, Score] = {}
     for one in records:
         overall = one.get("overall") if str(one["id"]).startswith("EVL-") else None
@@ -36,7 +39,9 @@ def load_scores(records: Iterable[Mapping[str, Any]]) -> dict[str, Score]:
             continue
         judge = one.get("judge") or {}
         named = tuple(str(judge.get(name) or "") for name in _JUDGE_FIELDS)
-        is_anchored = one.get("anchored") is True and named[0] != _IN_SESSION
+        if named[0] == _IN_SESSION:
+            continue
+        is_anchored = one.get("anchored") is True
         made = Score(
             one["session"], one["timestamp"], float(overall), one.get("scores") or {}, named, is_anchored,
             one.get("versions") or {}, str(one.get("recommendation") or ""),

@@ -23,7 +23,7 @@ from reflect_git.records.ids import timed_id, utc, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.approve import check_question, item_of, target_of
-from reflect_git.rules.gate import check_rule_additions, check_secret_fields, check_text
+from reflect_git.rules.gate import build_stages, check_rule_additions, check_secret_fields, check_text
 from reflect_git.rules.write_change import WriteResult, build_diff, build_message, build_steps, commit_change
 from reflect_git.store import api
 from reflect_git.targets import plan as plans
@@ -257,7 +257,12 @@ def write(ctx: Context, change: TidyChange, by: DecisionAuthor) -> WriteResult:
             approved = api.build_decision(
                 ctx.store, "approved", rule["id"], by, rule["timestamp"], text=rule["text"],
                 key=compute_key(rule["text"]), target=rule["target"], reason=step.proposal.reason,
-                meta={"signals": rule["signals"], "tidy": step.proposal.kind},
+                meta={
+                    "signals": rule["signals"], "tidy": step.proposal.kind,
+                    "gate": build_stages(
+                        ctx, step.findings, by["road"], has_matcher=bool(rule["matcher"]), baseline=None
+                    ),
+                },
             )  # fmt: skip
             records.append({**rule, "decision": approved["id"]})
             decided.append(approved)

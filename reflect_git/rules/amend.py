@@ -27,7 +27,7 @@ from reflect_git.rules.approve import (
     topic_of,
     with_hint,
 )
-from reflect_git.rules.gate import check_secret_fields, check_text
+from reflect_git.rules.gate import build_stages, check_secret_fields, check_text
 from reflect_git.rules.guarding.broken_rules import find_repeat_signals
 from reflect_git.rules.guarding.guard_backtest import find_stored_matcher
 from reflect_git.rules.write_change import (
@@ -214,6 +214,8 @@ def write_amendment(
     meta = {"after": after, **({"learning": said} if said else {}), **amendment.meta}
     meta |= {"from": amendment.old["target"]} if new["target"] != amendment.old["target"] else {}
     meta |= {"answer": dict(basis)} if basis else {}
+    has_matcher = bool(new["matcher"])
+    meta |= {"gate": build_stages(ctx, amendment.findings, by["road"], has_matcher=has_matcher, baseline=None)}
     again = find_repeat_signals(ctx, new["id"]) if new["text"] != amendment.old["text"] else []
     meta |= {"signals": again} if again else {}
     if get_heading(new) != get_heading(amendment.old) or target_of(amendment.old).form == "improvements":

@@ -21,7 +21,7 @@ from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.rule_numbers import find_numbers_to_record, get_heading, normalise_number
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
-from reflect_git.rules.gate import check_additions, check_secret_fields, check_text, get_declined_hints
+from reflect_git.rules.gate import build_stages, check_additions, check_secret_fields, check_text, get_declined_hints
 from reflect_git.rules.guarding.guard_backtest import count_baseline, find_stored_matcher
 from reflect_git.rules.snapshot import find_pending_decisions
 from reflect_git.rules.write_change import (
@@ -410,7 +410,9 @@ def _build_decisions(
     candidate = proposal.request.candidate
     meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
     meta |= {"wording": dict(proposal.request.wording)} if proposal.request.wording else {}
-    meta |= {"baseline": _count_baseline(ctx, learning, candidate.key)}
+    baseline = _count_baseline(ctx, learning, candidate.key)
+    stages = build_stages(ctx, proposal.findings, by["road"], has_matcher=bool(learning["matcher"]), baseline=baseline)
+    meta |= {"baseline": baseline, "gate": stages}
     numbers = find_numbers_to_record(ctx.scan.history, learning)
     heading = normalise_number(learning["meta"].get("heading", "").partition(":")[0])
     meta |= {rule_numbers.META: {**numbers, **({learning["id"]: heading} if heading else {})}} if numbers else {}

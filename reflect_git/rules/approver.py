@@ -20,7 +20,7 @@ from reflect_git.platform import processes
 from reflect_git.records.ids import digest
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files
-from reflect_git.store.local import asked_questions
+from reflect_git.store.local import asked_questions, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -73,10 +73,23 @@ class ApprovalRequest(NamedTuple):
 def get_channel(
     store: Store, env: Mapping[str, str], at_terminal: bool, decisions: Iterable[Decision], request: ApprovalRequest
 ) -> tuple[str, str]:
-    """Return the channel of an approval and the file of the answer behind it; raise if there is no approval."""
-    if not is_inside_client(env):
-        return require_approval(store, env, at_terminal, decisions), ""
-    return "ask-user-question", require_answer(store, env, request)
+    """Return the channel of an approval and the file of the answer behind it; raise if there is no approval.
+
+    A wording that was refused three times can be approved only by a person at a terminal.
+    """
+    is_inside = is_inside_client(env)
+    has_terminal = at_terminal and not is_inside
+    if request.text and not has_terminal and refusals.count_refusals(store, request.text) >= refusals.LIMIT:
+        hint = "a person can still approve it: run 'reflect-git review' in a terminal"
+        raise ReflectError(f"this wording was refused {refusals.LIMIT} times", hint, "approval")
+    try:
+        if not is_inside:
+            return require_approval(store, env, at_terminal, decisions), ""
+        return "ask-user-question", require_answer(store, env, request)
+    except ReflectError:
+        if request.text:
+            refusals.add_refusal(store, request.text)
+        raise
 
 
 def is_inside_client(env: Mapping[str, str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from reflect_git.rules.project_files import Place
     from reflect_git.targets.target_files import Target
 
+# The stages of every approval, in this order. A decision stores the result of each.
+STAGES = ("schema", "redaction", "duplicate", "contradiction", "risk", "budget", "backtest", "judge", "person")
+_PASSED, _NO_MATCHER, _JUDGE_OFF, _NOT_ASKED = "passed", "no matcher", "off", "not asked"
+_STAGE_OF_CODE = {
+    "secret": "redaction", "duplicate": "duplicate", gate.CONTRADICTION: "contradiction",
+    gate.EXCEPTION: "contradiction", "conflict": "contradiction", "full": "budget", "entries": "budget",
+    "lines": "budget", "long": "budget", "sentences": "budget", "tokens": "budget",
+}  # fmt: skip
+_SEVERITY = (gate.REFUSED, RISK, gate.NOTE)
 ADDED = "added"  # risk code: a wording says more than its sources
 _ADDED_HINT = "approve it only if you mean this too; otherwise word it without: --text TEXT"
 _MAX_COMPARED = 50  # maximum number of source sentences compared
@@ -40,6 +49,41 @@ _UNREAD_NOTE = Finding(
     "that does not import "
     f"it: add a line '{target_files.AGENTS_IMPORT.strip()}' there",
 )
+
+
+def group_by_stage(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Map each stage to its findings, the most serious first."""
+    found: dict[str, list[Finding]] = {name: [] for name in STAGES}
+    for one in findings:
+        stage = _STAGE_OF_CODE.get(one.code) or ("risk" if one.kind == RISK else "schema")
+        found[stage].append(one)
+    order = {kind: at for at, kind in enumerate(_SEVERITY)}
+    return {name: sorted(listed, key=lambda one: order.get(one.kind, len(order))) for name, listed in found.items()}
+
+
+def build_stages(
+    ctx: Context, findings: Iterable[Finding], channel: str, *, has_matcher: bool, baseline: Mapping[str, Any] | None
+) -> dict[str, str]:  # fmt: skip
+    """Return the result of every stage of an approval. `baseline`: the past sessions that were counted."""
+    results = {
+        name: listed[0].kind if listed and listed[0].kind in _SEVERITY else _PASSED
+        for name, listed in group_by_stage(findings).items()
+    }
+    if has_matcher:
+        counted = baseline or {}
+        results["backtest"] = f"{counted.get('events', 0)} of {counted.get('sessions', 0)} sessions"
+    else:
+        results["backtest"] = _NO_MATCHER
+    is_on = (ctx.store.get_setting("reflect.judge") or _JUDGE_OFF) != _JUDGE_OFF
+    results["judge"] = _NOT_ASKED if is_on else _JUDGE_OFF
+    results["person"] = channel
+    return results
+
+
+def find_missing_stages(meta: Mapping[str, Any]) -> list[str]:
+    """List the stages that a decision does not have."""
+    given = meta.get("gate")
+    return [name for name in STAGES if not isinstance(given, dict) or not given.get(name)]
 
 
 def check_text(

@@ -109,7 +109,7 @@ def test_the_request_has_rubric_instructions_and_fenced_messages_but_no_version_
     assert call["env"]["REFLECT_GIT_OFF"] == "1" and "--safe-mode" in call["argv"]
 
 
-def test_the_cost_of_every_run_is_recorded(store: Store, home: Path, claude: ScriptedClaude) -> None:
+def test_the_cost_of_every_run_is_recorded(store: Store, home: Path, claude: ScriptedClaude, run_cli: RunCli) -> None:
     switch_on(store)
     quote = {"n": 1, "text": "please add page number 1 to the shop"}
     claude.set_outputs({"out": build_output(structured_output=build_answer(quote), usd=0.02, tokens=(8000, 900))})
@@ -119,6 +119,8 @@ def test_the_cost_of_every_run_is_recorded(store: Store, home: Path, claude: Scr
     (line,) = usage.read(store)
     assert (line["task"], line["state"], line["usd"], line["tokens"]) == ("evaluate", "done", 0.02, 8900)
     assert done.record["judge"]["model"] == "claude-haiku-5-5"
+    assert "calls to models in 90 days: 1 call (0 failed), 8,900 tokens, $0.02; $0.02 today" in run_cli("stats").out
+    assert run_cli("stats", "--json").json()["data"]["usage"]["usd"] == 0.02
 
 
 @pytest.mark.parametrize(

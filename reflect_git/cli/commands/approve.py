@@ -31,6 +31,7 @@ from reflect_git.rules.approver import ApprovalRequest, is_inside_client
 from reflect_git.rules.client_questions import build_approval_request, format_source
 from reflect_git.rules.derived_files import refresh_derived_files
 from reflect_git.rules.write_change import require_not_refused
+from reflect_git.store.local import refusals
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate
@@ -82,6 +83,8 @@ def approve_command(
     if dry_run:
         preview_change(cli, queue, None, proposal)
         return
+    if proposal.is_refused:
+        refusals.add_refusal(queue.store, proposal.learning["text"])
     require_not_refused(proposal.findings)
     by, answer = find_approver(cli, queue, build_approval_request(queue, proposal))
     is_shown = require_typed_yes(cli, proposal.findings, proposal.diff)

@@ -141,6 +141,7 @@ _NO_COUNTS: dict[str, Any] = {"total": 0, "summaries": 0, "status": {}, "type": 
 def stats_command(cli: CliContext) -> None:
     """Count signals by status, type and category; count session summaries separately."""
     from reflect_git.store import api
+    from reflect_git.store.local import usage
 
     store = cli.open_mined_store()
     if store is None and not cli.json:
@@ -148,6 +149,8 @@ def stats_command(cli: CliContext) -> None:
         return
     scan = cli.scan(store) if store else None
     counts = api.stats(scan) if scan else _NO_COUNTS
+    spent = usage.summarise(store) if store else {}
+    counts = {**counts, "usage": spent} if spent else counts
     if cli.json:
         cli.print_json(counts)
         return
@@ -159,3 +162,6 @@ def stats_command(cli: CliContext) -> None:
             cli.print_line(f"\n{field}")
         for word in sorted(words, key=lambda word: (-words[word], word)):
             cli.print_line(f"  {words[word]:>6}  {word}")
+    if spent:
+        calls = f"{plural(spent['calls'], 'call')} ({spent['failed']} failed), {spent['tokens']:,} tokens"
+        cli.print_line(f"\ncalls to models in 90 days: {calls}, ${spent['usd']:.2f}; ${spent['usd_today']:.2f} today")

@@ -40,6 +40,7 @@ _MAX_INPUT = 1 << 20
     "--prompt", "prompted", metavar="SESSION", default="", help="Print what /reflect-evaluate gives its judge."
 )
 @click.option("--record", "recorded", metavar="FILE", default="", help="Store the answer of that judge ('-': stdin).")
+@click.option("--for-skill", is_flag=True, help="With --prompt: for /reflect-evaluate.")
 @click.option("--if-due", is_flag=True, help="For scripts: judge what is due if reflect.evaluate is auto.")
 @project_option
 @dry_run_option
@@ -48,7 +49,7 @@ _MAX_INPUT = 1 << 20
 @click.pass_obj
 def evaluate_command(
     cli: CliContext, /, words: tuple[str, ...], project: str | None, dry_run: bool, prompted: str, recorded: str,
-    calibrate: bool, if_due: bool, max_usd: float | None, **given: Any,
+    calibrate: bool, if_due: bool, for_skill: bool, max_usd: float | None, **given: Any,
 ) -> None:  # fmt: skip
     """Have a judge score your sessions against a rubric, and suggest rules.
 
@@ -67,7 +68,7 @@ def evaluate_command(
         _show(cli, words[1]) if len(words) == 2 else _list(cli)
         return
     if prompted:
-        _print_prompt(cli, prompted, given["limit"])
+        _print_prompt(cli, prompted, given["limit"], for_skill)
         return
     if recorded:
         _record(cli, recorded)
@@ -192,7 +193,8 @@ def _print_done(cli: CliContext, ctx: Context, done: Sequence[Evaluation]) -> No
     tokens = sum(one.record["usage"]["input"] + one.record["usage"]["output"] for one in done)
     usd = sum(one.record["usage"]["usd"] for one in done)
     today, cap = usage.get_spent_today(ctx.store), usage.get_cap(ctx.store)
-    cli.print_note(f"{tokens:,} tokens, {format_dollars(usd) if usd else '$0.00'}; ${today:.2f} of ${cap:.2f} today")
+    spent, total = (format_dollars(amount) if amount else "$0.00" for amount in (usd, today))
+    cli.print_note(f"{tokens:,} tokens, {spent}; {total} of ${cap:.2f} today")
     if any(one.record["recommendation"] == "update" for one in done):
         cli.print_hint("suggestions", f"see what it suggests: {cli.format_command('suggestions')}")
 
@@ -298,10 +300,15 @@ def _show(cli: CliContext, wanted: str) -> None:
         cli.print_hint("recommendation", found.next_step)
 
 
-def _print_prompt(cli: CliContext, session: str, limit: int) -> None:
+def _print_prompt(cli: CliContext, session: str, limit: int, for_skill: bool) -> None:
     from reflect_git.judge import in_session
 
-    cli.print_line(in_session.build_prompt(open_context(cli), session, limit))
+    try:
+        cli.print_line(in_session.build_prompt(open_context(cli), session, limit))
+    except ReflectError as error:
+        if not for_skill:
+            raise
+        cli.print_line(f"error: {error.message}; hint: {error.hint}. Report this, and stop.")
 
 
 def _record(cli: CliContext, path: str) -> None:

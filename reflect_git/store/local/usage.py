@@ -56,6 +56,18 @@ def get_spent_today(store: Store) -> float:
     return sum(float(line["usd"]) for line in read(store) if local_day(parse_utc(line["at"])) == today)
 
 
+def summarise(store: Store) -> dict[str, Any]:
+    """Return the calls, tokens and dollars of the last 90 days and of today; empty without any call."""
+    lines = read(store)
+    if not lines:
+        return {}
+    return {
+        "calls": len(lines), "failed": sum(line.get("state") == FAILED for line in lines),
+        "tokens": sum(int(line.get("tokens") or 0) for line in lines),
+        "usd": round(sum(float(line["usd"]) for line in lines), 4), "usd_today": round(get_spent_today(store), 4),
+    }  # fmt: skip
+
+
 def get_cap(store: Store) -> float:
     """Return the daily limit in dollars."""
     try:
