@@ -97,34 +97,36 @@ def estimate_tokens(text: str) -> int:
     return (len(text) - wide) // 4 + wide
 
 
-def estimate_price(store: Store, judge: Judge, system: str, extract: Extract) -> Price:
+def estimate_price(store: Store, judge: Judge, system: str, extract: Extract, task: str = EVALUATE) -> Price:
     """Estimate what one evaluation costs; a program of the person's own has no price."""
     read = _FRAME_TOKENS + estimate_tokens(f"{system}{rubrics.build_prompt(extract, '')}")
     if judge.kind != CLAUDE:
         return Price(read + _ANSWER_TOKENS, 0.0)
-    return estimate_price_of(store, EVALUATE, judge.model, read, _ANSWER_TOKENS)
+    return estimate_price_of(store, task, judge.model, read, _ANSWER_TOKENS)
 
 
 def ask_judge(
     store: Store, env: Mapping[str, str], judge: Judge, system: str, extract: Extract,
-    on_tick: Callable[[float], None] | None = None,
+    on_tick: Callable[[float], None] | None = None, *, task: str = EVALUATE,
+    schema: dict[str, Any] = rubrics.ANSWER_SCHEMA,
 ) -> JudgeAnswer:  # fmt: skip
-    """Have one extract judged. The cost is reserved before and recorded after, whatever happens."""
+    """Have one extract judged, or the rules of a file with another `task`.
+
+    The cost is reserved before and recorded after, whatever happens.
+    """
     is_claude = judge.kind == CLAUDE
     program = claude_call.require_client(env, _TASK) if is_claude else ""
-    price = estimate_price(store, judge, system, extract)
+    price = estimate_price(store, judge, system, extract, task)
     line = usage.reserve_cost(
-        store, EVALUATE, judge.model, price.usd, price.tokens, limit=judge.max_usd if is_claude else 0.0,
+        store, task, judge.model, price.usd, price.tokens, limit=judge.max_usd if is_claude else 0.0,
         other_hint="wait until tomorrow, or ",
     )  # fmt: skip
     prompt = (
         rubrics.build_prompt(extract, secrets.token_hex(8))
         if is_claude
-        else rubrics.build_command_input(EVALUATE, system, extract, rubrics.ANSWER_SCHEMA)
+        else rubrics.build_command_input(task, system, extract, schema)
     )
-    question = Question(
-        system, prompt, rubrics.ANSWER_SCHEMA, judge.model, line["usd"], judge.seconds, store.private, _TASK
-    )
+    question = Question(system, prompt, schema, judge.model, line["usd"], judge.seconds, store.private, _TASK)
     try:
         if is_claude:
             answer, used = claude_call.ask(program, question, env, on_tick)

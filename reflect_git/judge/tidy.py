@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from reflect_git import paths
 from reflect_git.candidates.gate import NOTE, REFUSED, Finding, get_lowest_trust
 from reflect_git.candidates.matcher import find_matcher
 from reflect_git.errors import ReflectError
+from reflect_git.judge import calls
+from reflect_git.judge.messages import Message
+from reflect_git.judge.rubric import Extract
 from reflect_git.language.meaning import have_same_sense, parse_sense
 from reflect_git.language.parse import compute_key
 from reflect_git.language.rule_form import find_sentence_fault, has_pronoun
@@ -21,6 +25,7 @@ from reflect_git.platform import instruction_files
 from reflect_git.records import schema
 from reflect_git.records.ids import timed_id, utc, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
+from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.approve import check_question, item_of, target_of
 from reflect_git.rules.gate import build_stages, check_rule_additions, check_secret_fields, check_text
@@ -31,6 +36,7 @@ from reflect_git.targets import target_files
 from reflect_git.targets.safe_text import make_safe
 
 if TYPE_CHECKING:
+    from reflect_git.judge.calls import Judge
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
@@ -40,7 +46,25 @@ if TYPE_CHECKING:
 JOIN, SPLIT, RETIRE = "join", "split", "retire"
 KINDS = (JOIN, SPLIT, RETIRE)
 _MANY_SENTENCES = 3  # rules with more are followed less
-_MAX_PROPOSALS = 40
+_MAX_PROPOSALS, _MAX_WEAKNESSES, _MAX_REASON = 40, 10, 200
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+TIDY_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "changes": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "kind": {"type": "string", "enum": list(KINDS)}, "rules": _TEXTS, "texts": _TEXTS,
+                    "reason": {"type": "string"},
+                },
+                "required": ["kind", "rules", "texts", "reason"],
+            },
+        }
+    },
+    "required": ["changes"],
+}  # fmt: skip
 
 
 class TidyProposal(NamedTuple):
@@ -157,6 +181,53 @@ def propose(ctx: Context, target: Target, finders: Iterable[TidyFinder] = FINDER
                 used.update(one.rules)
                 found.append(one)
     return found[:_MAX_PROPOSALS]
+
+
+def build_judge_extract(ctx: Context, target: Target) -> Extract:
+    """Return what the judge gets: the rules of the file, and the weaknesses that it found before."""
+    rules = list_rules(ctx, target)
+    signals = ctx.scan.get_signals(ctx.scan.select(status="captured", kind="project_friction"))
+    weak = [one["content"] for one in signals if one["meta"].get("weakness")][-_MAX_WEAKNESSES:]
+    found = [Message(n, "rule", redact(f"{one['id']}: {one['text']}"), n) for n, one in enumerate(rules, 1)]
+    return Extract("", tuple(f"known weakness: {text}" for text in weak), tuple(found))
+
+
+def load_judge_prompt() -> str:
+    """Return the system prompt for tidying."""
+    with open(paths.resource_path("templates", "judge", "tidy.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def propose_with_judge(ctx: Context, judge: Judge, extract: Extract) -> list[TidyProposal]:
+    """Ask the judge for proposals. What does not fit the file is left out by `plan_change`, and pinned rules here."""
+    reply = calls.ask_judge(
+        ctx.store, ctx.env, judge, load_judge_prompt(), extract, task="tidy", schema=TIDY_SCHEMA
+    )  # fmt: skip
+    listed = reply.answer.get("changes") if isinstance(reply.answer, dict) else None
+    if not isinstance(listed, list):
+        raise ReflectError("the judge did not answer in the form that was asked for", "run it again", "judge")
+    pinned = ctx.scan.history.get_pins()
+    found: list[TidyProposal] = []
+    used: set[str] = set(pinned)
+    for one in listed:
+        made = _parse_change(one)
+        if made and used.isdisjoint(made.rules):
+            used.update(made.rules)
+            found.append(made)
+    return found[:_MAX_PROPOSALS]
+
+
+def _parse_change(given: Any) -> TidyProposal | None:
+    """Return a proposal of the judge; None if it has not the form that was asked for."""
+    if not isinstance(given, dict) or given.get("kind") not in KINDS:
+        return None
+    rules, texts = given.get("rules"), given.get("texts") or []
+    if not isinstance(rules, list) or not isinstance(texts, list):
+        return None
+    if not all(isinstance(one, str) for one in (*rules, *texts)):
+        return None
+    reason = " ".join(str(given.get("reason") or "the judge proposes it").split())[:_MAX_REASON]
+    return TidyProposal(given["kind"], tuple(rules), tuple(texts), redact(reason))
 
 
 def plan_change(ctx: Context, target: Target, proposals: Sequence[TidyProposal]) -> TidyChange:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reflect_git.capture import service
-from reflect_git.judge import tidy
+from reflect_git.errors import ReflectError
+from reflect_git.judge import calls, tidy
 from reflect_git.judge.tidy import JOIN, RETIRE, SPLIT, TidyProposal
 from reflect_git.records.ids import utc_precise
 from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.context import Context, load_context
 from reflect_git.store import policy
+from reflect_git.store.local import usage
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
+from tests.judge.judges import switch_on
 from tests.rules.audit.audited_store import run_audit
 from tests.rules.queues import BY, capture_signal, get_project_folder, open_queue
 
@@ -190,3 +194,50 @@ def test_the_command_shows_a_diff_for_each_and_writes_only_for_a_person(store: S
     done = run_cli("tidy", cwd=cwd)
     assert done.code == 0 and "split 1 in CLAUDE.md, commit" in done.out and len(in_force(store)) == 4
     assert "nothing to tidy" in run_cli("tidy", cwd=cwd).out
+
+
+def ask_judge(store: Store, tmp_path: Path, changes: str) -> tuple[list[TidyProposal], tidy.TidyChange]:
+    program = tmp_path / "tidier"
+    program.write_text(
+        f"#!{sys.executable} -IS\nimport json, sys\ngiven = json.load(sys.stdin)\n"
+        "ids = [one['text'].split(': ')[0] for one in given['messages']]\n"
+        f"assert given['task'] == 'tidy'\nprint(json.dumps({{'changes': {changes}}}))\n"
+    )
+    program.chmod(0o755)
+    switch_on(store, program)
+    ctx = open_ctx(store)
+    target = tidy.choose_target(ctx, "")
+    found = tidy.propose_with_judge(ctx, calls.load_judge(store), tidy.build_judge_extract(ctx, target))
+    return found, tidy.plan_change(ctx, target, found)
+
+
+def test_the_judge_proposes_and_what_it_adds_is_a_risk(store: Store, tmp_path: Path) -> None:
+    one, two = approve(store, "Use pnpm, not npm."), approve(store, "Keep answers short.")
+    join = "[{'kind': 'join', 'rules': ids, 'texts': ['Use pnpm in Docker, and keep answers short.'], 'reason': 'r'}]"
+    found, change = ask_judge(store, tmp_path, join)
+    assert found[0].rules == (one, two) and len(change.steps) == 1
+    assert any(each.kind == "risk" and "Docker" in each.message for each in change.findings)
+    (line,) = usage.read(store)
+    assert (line["task"], line["state"]) == ("tidy", "done")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "[{'kind': 'rewrite', 'rules': ids, 'texts': ['x'], 'reason': ''}]", "[5, None, 'x', {}]",
+        "[{'kind': 'retire', 'rules': ['LRN-20200101-00000000'], 'texts': [], 'reason': ''}]",
+        "[{'kind': 'join', 'rules': ids, 'texts': [5], 'reason': ''}]",
+        "[{'kind': 'join', 'rules': 'all', 'texts': ['x'], 'reason': ''}]",
+    ],
+)  # fmt: skip
+def test_what_a_judge_makes_up_changes_nothing(store: Store, tmp_path: Path, changes: str) -> None:
+    approve(store, "Use pnpm, not npm.")
+    before = read_file()
+    _, change = ask_judge(store, tmp_path, changes)
+    assert change.steps == () and read_file() == before
+
+
+def test_a_judge_of_another_form_is_one_sentence(store: Store, tmp_path: Path) -> None:
+    approve(store, "Use pnpm, not npm.")
+    with pytest.raises(ReflectError, match="did not answer in the form"):
+        ask_judge(store, tmp_path, "5")

@@ -105,7 +105,7 @@ def _evaluate(cli: CliContext, ctx: Context, judge: Judge, parts: list[Part], le
 
     evaluate.require_enough(parts, least)
     price = evaluate.estimate_price(ctx, judge, parts)
-    question = f"{_format_price(judge, price)}; evaluate {plural(len({part.session.id for part in parts}), 'session')}?"
+    question = f"{format_price(judge, price)}; evaluate {plural(len({part.session.id for part in parts}), 'session')}?"
     if dry_run:
         _print_plan(cli, parts, price, question)
         return
@@ -151,7 +151,7 @@ def _confirm_price(cli: CliContext, ctx: Context, question: str) -> None:
         raise ReflectError("nothing was sent", code="declined")
 
 
-def _format_price(judge: Judge, price: Price) -> str:
+def format_price(judge: Judge, price: Price) -> str:
     from reflect_git.cli.review.wordings import format_dollars
 
     money = f", {format_dollars(price.usd)} with {judge.model}" if judge.kind == "claude" else f" to {judge.model}"
@@ -226,7 +226,7 @@ def _calibrate(cli: CliContext, ctx: Context, judge: Judge, dry_run: bool) -> No
     system = rubric.build_system_prompt(rubric.load_rubric(ctx.store))
     prices = [calls.estimate_price(ctx.store, judge, system, one.extract) for one in samples]
     price = Price(sum(one.tokens for one in prices), sum(one.usd for one in prices))
-    question = f"{_format_price(judge, price)}; score {plural(len(samples), 'sample')}?"
+    question = f"{format_price(judge, price)}; score {plural(len(samples), 'sample')}?"
     if dry_run:
         cli.print_json(
             {"samples": [one.name for one in samples], "tokens": price.tokens, "usd": round(price.usd, 4)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.cli.context import CliContext, one_line, printable, terminal_width
-from reflect_git.cli.options import dry_run_option, json_option, project_option
+from reflect_git.cli.options import dry_run_option, json_option, project_option, yes_option
 from reflect_git.cli.review_setup import (
     find_approver,
     format_undo_hint,
@@ -23,20 +23,25 @@ from reflect_git.rules.derived_files import refresh_derived_files
 
 if TYPE_CHECKING:
     from reflect_git.judge.tidy import TidyChange, TidyProposal
+    from reflect_git.rules.context import Context
+    from reflect_git.targets.target_files import Target
 
 
 @click.command()
 @click.argument("target", default="", metavar="[TARGET]")
 @click.option("--skip", metavar="N,N", default="", help="Leave out these proposals.")
+@click.option("--judge", "with_judge", is_flag=True, help="Ask the judge for proposals, too, if it is switched on.")
 @project_option
 @dry_run_option
+@yes_option
 @json_option
 @click.pass_obj
-def tidy_command(cli: CliContext, target: str, skip: str, project: str | None, dry_run: bool) -> None:
+def tidy_command(cli: CliContext, target: str, skip: str, with_judge: bool, project: str | None, dry_run: bool) -> None:
     """Propose to join rules that mean the same, split long ones and retire what no longer holds.
 
     It shows a diff for each proposal, and writes what you choose as one commit, which one revert undoes. No rule
-    vanishes: a decision says what replaced or ended it. A pinned rule stays as it is. No model is called.
+    vanishes: a decision says what replaced or ended it. A pinned rule stays as it is. No model is called unless you
+    pass --judge; then the price is shown first.
 
     \b
     Examples:
@@ -50,6 +55,9 @@ def tidy_command(cli: CliContext, target: str, skip: str, project: str | None, d
     ctx = open_context(cli, project, writes=not dry_run)
     file = tidy.choose_target(ctx, target)
     found = tidy.propose(ctx, file)
+    if with_judge:
+        cli.require_outside_client("the judge runs only for a person", ["tidy", "--judge"])
+        found += _ask_judge(cli, ctx, file, {name for one in found for name in one.rules})
     change = tidy.plan_change(ctx, file, [one for at, one in enumerate(found, 1) if at not in _parse_numbers(skip)])
     if (cli.json and dry_run) or not change.steps:
         _print_proposals(cli, change, ctx.place.label_of(file))
@@ -72,6 +80,19 @@ def tidy_command(cli: CliContext, target: str, skip: str, project: str | None, d
     cli.print_text(printable(f"{tidy.describe(change)}, commit {done.commit[:10]}"))
     print_commit_advice(cli, ctx, done.target)
     cli.print_note(format_undo_hint(by["road"], done.commit))
+
+
+def _ask_judge(cli: CliContext, ctx: Context, file: Target, used: set[str]) -> list[TidyProposal]:
+    """Return the judge's proposals about other rules than those; the price is shown and confirmed before."""
+    from reflect_git.cli.reports.evaluate import format_price
+    from reflect_git.judge import calls, tidy
+
+    judge = calls.load_judge(ctx.store)
+    extract = tidy.build_judge_extract(ctx, file)
+    price = calls.estimate_price(ctx.store, judge, tidy.load_judge_prompt(), extract, "tidy")
+    if not cli.confirm(f"{format_price(judge, price)}; ask the judge?"):
+        raise ReflectError("nothing was sent", code="declined")
+    return [one for one in tidy.propose_with_judge(ctx, judge, extract) if used.isdisjoint(one.rules)]
 
 
 def _parse_numbers(skip: str) -> set[int]:
