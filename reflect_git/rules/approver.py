@@ -82,14 +82,9 @@ def get_channel(
     if request.text and not has_terminal and refusals.count_refusals(store, request.text) >= refusals.LIMIT:
         hint = "a person can still approve it: run 'reflect-git review' in a terminal"
         raise ReflectError(f"this wording was refused {refusals.LIMIT} times", hint, "approval")
-    try:
-        if not is_inside:
-            return require_approval(store, env, at_terminal, decisions), ""
-        return "ask-user-question", require_answer(store, env, request)
-    except ReflectError:
-        if request.text:
-            refusals.add_refusal(store, request.text)
-        raise
+    if not is_inside:
+        return require_approval(store, env, at_terminal, decisions), ""
+    return "ask-user-question", require_answer(store, env, request)
 
 
 def is_inside_client(env: Mapping[str, str]) -> bool:
