@@ -13,6 +13,7 @@ from reflect_git.records.ids import parse_utc, timed_id, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.approve import item_of, target_of
+from reflect_git.rules.gate import build_stages
 from reflect_git.rules.write_change import build_diff, build_learning_message, build_steps, commit_change
 from reflect_git.skills import draft as drafts
 from reflect_git.skills.draft import Draft, Finding
@@ -106,9 +107,10 @@ def _build_learning(ctx: Context, draft: Draft, kind: str, path: str, is_global:
 def write_deployment(ctx: Context, made: Deployment, by: DecisionAuthor) -> WriteResult:
     """Write what was shown, in one commit, and remove the draft."""
     learning = cast("Learning", {**made.learning, "timestamp": utc_precise()})
+    stages = build_stages(ctx, made.findings, by["road"], has_matcher=False, baseline=None)
     decision = api.build_decision(
         ctx.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"],
-        target=learning["target"], meta={"signals": [], "skill": made.draft.name},
+        target=learning["target"], meta={"signals": [], "skill": made.draft.name, "gate": stages},
     )  # fmt: skip
     message = build_learning_message(ctx, "deploy", learning, [decision], by)
     records = [{**learning, "decision": decision["id"]}, decision]
