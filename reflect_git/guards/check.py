@@ -29,7 +29,7 @@ _MAX_SHOWN = 3  # rules in one answer
 _MAX_REASON = 6000  # characters; the client cuts from 10,000 on
 _MAX_MATCHED = 200
 _MAX_LOG_BYTES = 1 << 20
-_OUTCOMES = {"watch": "watched", "hint": "hinted", "ask": "asked", "deny": "denied"}
+_OUTCOMES = {"watch": "watched", "hint": "hinted", "ask": "asked", "deny": "denied", "ignored": "ignored"}
 
 
 def main(root: str) -> None:
@@ -204,7 +204,7 @@ def log_firings(git_dir: str, event: Event, fired: Sequence[Firing], acts_as: st
     tool = str(event.get("tool_name") or event.get("hook_event_name"))[:_MAX_MATCHED]
     call = str(event.get("tool_use_id") or event.get("prompt_id") or "")[:80]
     for guard, matched in fired:
-        stronger = acts_as if acts_as in ("deny", "ask") else guard.mode
+        stronger = acts_as if acts_as in ("deny", "ask", "ignored") else guard.mode
         outcome = _OUTCOMES["hint" if is_alone and guard.mode == "ask" else stronger]
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "learning": guard.learning, "mode": guard.mode,

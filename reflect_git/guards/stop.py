@@ -41,10 +41,11 @@ def decide(
 ) -> dict[str, str]:
     """Return the answer to a Stop event, and log what fired; an empty answer lets the turn end.
 
-    Claude is sent back once in a turn, and only if a person is present: it costs a request.
+    Claude is sent back once in a turn, and only if a person is present: it costs a request. If the command has still
+    not run when the turn ends again, the log says that the guard was ignored.
     """
-    prompt = event.get("prompt_id")
-    if event.get("hook_event_name") != "Stop" or event.get("stop_hook_active") is not False or not prompt:
+    prompt, is_again = event.get("prompt_id"), event.get("stop_hook_active")
+    if event.get("hook_event_name") != "Stop" or not isinstance(is_again, bool) or not prompt:
         return {}
     if env.get("CLAUDE_CODE_SESSION_ATTENDED") == "0":
         return {}
@@ -55,14 +56,14 @@ def decide(
     mine = [guard for guard in likely if guard.mode in ("watch", "deny") and not guard.agent]
     guards = [guard for guard in mine if "requires" in guard.matcher]
     turn = next((one for one in iter_turns(read_entries()) if one.prompt == prompt), None) if guards else None
-    if turn is None or _has_fired(git_dir, event):
+    if turn is None or _has_fired(git_dir, event) is not is_again:
         return {}
     folder, top = find_project(event, env)
     fired = find_firings(guards, lambda guard: turn.find_unmet(guard.matcher, top), folder, root, env)
     for guard, path in fired:
-        log_firings(git_dir, event, [(guard, path)], guard.mode, False, env)
+        log_firings(git_dir, event, [(guard, path)], "ignored" if is_again else guard.mode, False, env)
     stopping = [guard for guard, _ in fired if guard.mode == "deny"]
-    if not stopping:
+    if is_again or not stopping:
         return {}
     rules = "\n".join(f"{format_rule(guard)}\nRun first: {format_required(guard.matcher)}" for guard in stopping)
     said = "Not done yet: files were edited, and a command that a rule of the user requires did not run after that."

@@ -17,6 +17,7 @@ from reflect_git.guards.match import Call, find_match
 from reflect_git.guards.stop import iter_turns
 from reflect_git.guards.table import Guard
 from reflect_git.platform import claude_settings
+from reflect_git.store.local import firings
 from tests.guards.guarded_store import build_event, make_guard, make_store, read_firings, send, send_stop
 from tests.sessions import Session
 
@@ -43,6 +44,16 @@ def edit(session: Session, name: str = "src/cart.py", **more: Any) -> None:
     session.run_tool("Edit", file_path=os.path.join(session.cwd, name), old_string="a", new_string="b", **more)
 
 
+def test_a_command_that_ran_after_all_was_obeyed(session: Session) -> None:
+    store = make_store([make_stop_guard()])
+    edit(session)
+    assert send_stop(session)["decision"] == "block"
+    session.run_tool("Bash", command="ruff check src")
+    assert send_stop(session, stop_hook_active=True) == {}
+    (line,) = read_firings(store, session.name)
+    assert firings.count_outcomes([line], {}) == {line["learning"]: [1, 1, 0]}
+
+
 def test_sends_claude_back_once_with_the_rule(session: Session) -> None:
     store = make_store([make_stop_guard()])
     edit(session)
@@ -52,6 +63,8 @@ def test_sends_claude_back_once_with_the_rule(session: Session) -> None:
     assert (line["tool"], line["outcome"], line["call"]) == ("Stop", "denied", session.prompt)
     assert line["matched"].endswith("src/cart.py")
     assert send_stop(session, stop_hook_active=True) == {}
+    assert [one["outcome"] for one in read_firings(store, session.name)] == ["denied", "ignored"]
+    assert firings.count_outcomes(read_firings(store, session.name), {}) == {line["learning"]: [1, 0, 0]}
     assert send_stop(session) == {}  # a second Stop of the same turn
     session.say("and the tax")
     assert send_stop(session) == {}  # nothing was edited

@@ -37,10 +37,13 @@ def test_from_a_correction_to_a_guard_and_back(
     first.ends()
     rule = first.ids["LRN-1"]
 
-    says(PNPM, "--session", "s-2")  # Claude broke it
+    for session in ("s-2", "s-4"):  # Claude broke it twice
+        says(PNPM, "--session", session)
     write_calls(home, project, "s-2", [bash("npm i zod")], days_ago=0)
     terminal = reviews()
-    terminal.passes("(1/1) Guard, reword, retire or leave it [h,a,d,e,x,n,s,v,q,?]?")
+    assert "Claude broke this rule in 2 of the last" in terminal.passes(
+        "(1/1) Guard, reword, retire or leave it [h,a,d,e,x,n,s,v,q,?]?"
+    )
     terminal.types("d")
     terminal.sees(f"""
           mode          deny: the call does not run; Claude gets the rule and what to
@@ -67,7 +70,8 @@ def test_from_a_correction_to_a_guard_and_back(
         assert ('"permissionDecision":"deny"' in answer.replace(" ", "")) is is_denied
         assert ("pnpm" in answer) is is_denied
     (row,) = run_cli("guards", "--json", cwd=project).json()["data"]
-    assert row["fired"] == 1
+    assert (row["fired"], row["obeyed"], row["overridden"]) == (1, 1, 0)
+    assert "fired 1, obeyed 1, last " in run_cli("show", rule, cwd=project).out
 
     with Terminal("revert", rule, cwd=project) as revert:
         revert.ends()
