@@ -53,7 +53,7 @@ def list_addresses(page: Any) -> dict[str, str]:
         question, following = shown["question"], shown["next"]
         at = question["id"] if question["is_own"] else following
     more = {
-        "today": f"today?at={at}",
+        "today": f"today?at={at}", "rules": "rules?scope=here",
         "rule": f"rule?id={rule}", "edit": f"edit?id={rule}&text=Use+pnpm+for+all+packages.",
         "revert": f"revert?name={rule}", "version": "version?v=9", "incident": f"incident?key={incidents[0]['key']}",
     }  # fmt: skip
