@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+from reflect_git.capture.sessions import WELCOME
 from tests.conftest import REPO, RunCli
 from tests.e2e.conftest import Signals, list_failures, list_messages, wait_until_idle
 from tests.e2e.model import Model, Request, Turn, bash_call
@@ -32,12 +34,16 @@ def test_a_failing_tool_becomes_a_signal(client: Client, model: Model, signals: 
     assert "no rule to make target docs" in found["content"] + str(found["context"])
 
 
-def test_hooks_say_nothing_and_cost_the_model_nothing(client: Client, plain_client: Client, model: Model) -> None:
+def test_hooks_welcome_the_person_and_cost_the_model_nothing(
+    client: Client, plain_client: Client, model: Model
+) -> None:
     """The conversation is identical with and without the plugin."""
     model.turns = [Turn("I make it.", [BROKEN]), Turn("It cannot be made.")] * 2
     run = client.run_print("make the docs")
     with_plugin = [conversation(request) for request in model.list_requests()]
-    assert [(hook["exit_code"], hook["output"]) for hook in run.list_hook_events("response")] == [(0, "")] * 2
+    responses = run.list_hook_events("response")
+    assert [hook["exit_code"] for hook in responses] == [0] * len(responses)
+    assert [hook["output"] for hook in responses if hook["output"]] == [f"{json.dumps({'systemMessage': WELCOME})}\n"]
     assert not [request for request in model.requests if OURS.search(request.text())]
     plain_client.options.clear()
     plain_client.run_print("make the docs")
