@@ -67,10 +67,11 @@ def select_rule(found: Effects, prefix: str) -> Effects:
 
 def select_in_force(found: Effects, history: History, place: Place | None) -> Effects:
     """Return the rules in force, those of one project if it is given, the worst first; pooled only for all rules."""
-    wanted = {rule["id"] for rule in history.get_rules_in_force() if place is None or _is_of(rule, place)}
-    rules = sorted((one for one in found.rules if one.rule["id"] in wanted), key=_badness)
-    pooled = verdict.pool((one.judged.case, one.judged.verdict) for one in rules)
-    return found._replace(rules=rules, pooled=pooled)
+    rules = [rule for rule in history.get_rules_in_force() if "skill" not in rule["meta"]]  # skills have uses instead
+    wanted = {rule["id"] for rule in rules if place is None or _is_of(rule, place)}
+    shown = sorted((one for one in found.rules if one.rule["id"] in wanted), key=_badness)
+    pooled = verdict.pool((one.judged.case, one.judged.verdict) for one in shown)
+    return found._replace(rules=shown, pooled=pooled)
 
 
 def _is_of(rule: Learning, place: Place) -> bool:

@@ -14,6 +14,7 @@ from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.approve import item_of, target_of
 from reflect_git.rules.gate import build_stages
+from reflect_git.rules.guarding.guards import list_advice
 from reflect_git.rules.write_change import build_diff, build_learning_message, build_steps, commit_change
 from reflect_git.skills import draft as drafts
 from reflect_git.skills.draft import Draft, Finding
@@ -140,6 +141,16 @@ def _count_uses(name: str, learning: Learning, exposures: Sequence[Exposure]) ->
     uses = sum(one["skills"][name] for one in used)
     last = max((one["end"] for one in used), default="")
     return DeployedSkill(name, learning, learning["target"]["path"], since, uses, len(used), last)
+
+
+def find_unused(ctx: Context, now: float) -> list[tuple[Learning, str]]:
+    """Return the skills here that nobody used for long, and why each is asked about; not those that a person keeps."""
+    kept = list_advice(ctx.scan.history)
+    return [
+        (one.learning, f"{one.name}: not used {f'since {one.last[:10]}' if one.last else 'so far'}")
+        for one in list_deployed(ctx.scan)
+        if one.is_unused(now) and ctx.place.is_in_scope(one.learning) and one.learning["id"] not in kept
+    ]
 
 
 def find_deployed(ctx: Context, name: str) -> Learning:

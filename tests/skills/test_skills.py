@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 
 from reflect_git.errors import ReflectError
-from reflect_git.skills import detect, draft
+from reflect_git.rules.guarding import guards
+from reflect_git.skills import deploy, detect, draft
 from reflect_git.skills.detect import Step, _Session
 from reflect_git.targets.rules_file import RulesFile, parse, render
 from tests.conftest import REAL_GIT, RunCli
-from tests.rules.guard_calls import bash, write_calls
+from tests.rules.guard_calls import bash, load, write_calls
+from tests.rules.queues import BY
+from tests.store.store_checks import open_store
 from tests.stories.terminal import Terminal
 
 RELEASE = ("pnpm build && pnpm test", "node scripts/release.js --dry", "git push origin v1.3")
@@ -252,3 +255,23 @@ def test_the_tokens_of_a_workflow_are_those_between_its_ends(home: Path, project
     run_cli("init")
     (found,) = run_cli("skills", "candidates", "--json", cwd=project).json()["data"]
     assert "about 500 tokens were written each time" in found["sources"]
+
+
+def test_a_skill_that_nobody_uses_is_asked_about_until_a_person_keeps_it(
+    released: Path, store_home: Path, run_cli: RunCli
+) -> None:
+    write_by_hand(draft_release(released, run_cli))
+    with Terminal("skills", "deploy", "release", cwd=released) as terminal:
+        terminal.passes("[y/N]:")
+        terminal.types("y")
+        terminal.ends()
+
+    def find(days: float) -> list[str]:
+        ctx = load(open_store(store_home), released)
+        return [why for _, why in deploy.find_unused(ctx, time.time() + days * 86400)]
+
+    assert find(59) == []
+    assert find(61) == ["release: not used so far"]
+    ctx = load(open_store(store_home), released)
+    guards.write_advice(ctx, deploy.find_deployed(ctx, "release"), BY)
+    assert find(61) == []

@@ -152,13 +152,19 @@ def _find_ways_back(queue: Queue) -> _WaysBack:
 
 
 def _find_decorative(queue: Queue) -> list[tuple[Learning, str]]:
-    """Return the few oldest rules here that nothing enforces or counts."""
+    """Return the few oldest rules here that nothing enforces or counts, then the skills that nobody uses."""
     rules = [rule for rule in queue.scan.history.get_rules_in_force() if queue.place.is_in_scope(rule)]
     if not rules:
         return []
     from reflect_git.rules.guarding.guards import find_decorative_rules
 
-    return find_decorative_rules(queue.store, queue.scan, rules, time.time())[:_MAX_DECORATIVE]
+    now = time.time()
+    found = find_decorative_rules(queue.store, queue.scan, rules, now)[:_MAX_DECORATIVE]
+    if any("skill" in rule["meta"] for rule in rules):
+        from reflect_git.skills.deploy import find_unused
+
+        found += find_unused(queue, now)
+    return found
 
 
 def _build_decorative_review(screen: ReviewScreen, console: Console, back: _WaysBack) -> DecorativeReview | None:

@@ -1,4 +1,4 @@
-"""The part of a review about decorative rules: guard the rule, keep it as advice, or retire it."""
+"""The part of a review about decorative rules and unused skills: guard it, keep it, or retire it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class DecorativeReview:
     def run(self) -> None:
         """Ask about each; `q` ends the whole review."""
         for number, (rule, why) in enumerate(self._found, 1):
-            title = f"Decorative rule {number} of {len(self._found)} — {why}"
+            kind = "Unused skill" if "skill" in rule["meta"] else "Decorative rule"
+            title = f"{kind} {number} of {len(self._found)} — {why}"
             place = self._screen.queue.place.label(rule["target"]["path"])
             facts = [*candidate_view.format_field("in", place), *candidate_view.format_field("rule", rule["id"])]
             self._screen.print_lines(

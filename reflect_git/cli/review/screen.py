@@ -160,9 +160,11 @@ class ReviewScreen:
 
     def can_guard(self, rule: Learning) -> bool:
         """Return whether a rule's text names calls that a guard can match."""
+        if rule["target"]["kind"] == "improvements" or "skill" in rule["meta"]:
+            return False
         if rule["text"] not in self._guardable:
             self._guardable[rule["text"]] = guards.derive(rule["text"]) is not None
-        return self._guardable[rule["text"]] and rule["target"]["kind"] != "improvements"
+        return self._guardable[rule["text"]]
 
     def choose_guard(self, console: Console, rule: Learning, mode: str = "") -> tuple[GuardPlan, Backtest] | None:
         """Let the person choose a mode and mark wrong matches; None if they cancel."""

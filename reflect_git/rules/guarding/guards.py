@@ -422,7 +422,8 @@ def find_decorative_rules(
     """Return the decorative rules of some weeks' standing, oldest first, and why each is decorative."""
     states = {state.rule["id"] for state in load_guard_states(scan.history, store.machine) if state.guard}
     done, before = states | list_advice(scan.history), utc(now - DECORATIVE_DAYS * 86400)
-    old = sorted((one for one in rules if one["timestamp"] < before and one["id"] not in done), key=_get_time)
+    plain = [one for one in rules if "skill" not in one["meta"]]  # a skill is used or not, and nothing enforces it
+    old = sorted((one for one in plain if one["timestamp"] < before and one["id"] not in done), key=_get_time)
     parts = describe_rule_parts(store, scan, [one["id"] for one in old]) if old else {}
     return [(one, str(parts[one["id"]]["decorative"])) for one in old if parts[one["id"]]["decorative"]]
 
