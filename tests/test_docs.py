@@ -34,7 +34,7 @@ def test_every_setting_is_documented_with_its_default(setting: object) -> None:
 
 
 def test_no_setting_is_documented_that_does_not_exist() -> None:
-    named = set(re.findall(r"^\| `(reflect\.[A-Za-z.]+)`", _read("docs", "configuration.md"), re.MULTILINE))
+    named = set(re.findall(r"^\| `(reflect\.[A-Za-z.-]+)`", _read("docs", "configuration.md"), re.MULTILINE))
     assert named == {setting.name for setting in ALL_SETTINGS}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from reflect_git.capture.service import parse_duration
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.memory.staleness import LIFETIMES, NEVER
 from reflect_git.platform import files
 from reflect_git.platform.git import SETTINGS, Git, find_git
 from reflect_git.platform.project import normalise_url
@@ -81,6 +82,10 @@ ALL_SETTINGS = (
     Setting("reflect.remind", "boolean", "true", "remind once a day of proposed rules"),
     Setting("reflect.quiet", "text", "", "when capture was off", read_only="set by 'pause' and 'resume'"),
     Setting("reflect.ttl", "days", "14", "days a signal lives"),
+    *(
+        Setting(f"reflect.ttl.{category}", "lifetime", default, f"days a rule on {category} holds")
+        for category, default in LIFETIMES.items()
+    ),
     Setting("reflect.digests", "boolean", "true", "keep a digest of each week and month"),
     Setting("reflect.upkeep", "boolean", "true", "run daily maintenance in the background"),
     Setting(
@@ -260,6 +265,8 @@ def parse_value(setting: Setting, value: str) -> str:
         return "true" if value.lower() in _TRUE else "false"
     if kind == "days" and value.isascii() and value.isdigit() and 1 <= int(value) <= 3650:
         return str(int(value))
+    if kind == "lifetime" and (value == NEVER or (value.isascii() and value.isdigit() and 1 <= int(value) <= 36500)):
+        return value
     if kind == "count" and value.isascii() and value.isdigit() and 1 <= int(value) <= 1000:
         return str(int(value))
     if kind == "seconds" and value.isascii() and value.isdigit() and 1 <= int(value) <= 86400:
@@ -307,6 +314,7 @@ def _format_expected(setting: Setting) -> str:
     return {
         "boolean": "true or false",
         "days": "a number of days from 1 to 3650",
+        "lifetime": "a number of days, or never",
         "count": "a number from 1 to 1000",
         "seconds": "a number of seconds from 1 to 86400",
         "duration": "a duration such as 30m, 4h or 1d, of at most 30 days; or 0",

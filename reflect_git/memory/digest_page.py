@@ -17,11 +17,18 @@ if TYPE_CHECKING:
     from reflect_git.store.index import Index
     from reflect_git.store.repository import Store
 
-_MAX_FINGERPRINTS = 400  # of failures with different texts; finding the cause of one takes 0.1 ms
-_ROWS = """
-SELECT type, key, project, project_name, max(time), min(id), count(*), group_concat(id, ' '),
- group_concat(DISTINCT trust), text, more, tags, confidence FROM records
-WHERE kind = 'SIG' AND type <> 'summary' AND time >= ? AND time < ? GROUP BY type, key, project"""
+_MAX_FINGERPRINTS = 100  # of failures with different texts; finding the cause of one takes 0.1 ms
+_TRUST = "max(CASE trust " + " ".join([f"WHEN '{name}' THEN {at}" for at, name in enumerate(schema.TRUSTS)]) + " END)"
+_WHEN = "kind = 'SIG' AND time >= ? AND time < ?"
+# Grouped first, and only then joined with the long columns: of 50,000 failures most are of one text each.
+_ROWS = f"""
+SELECT r.type, r.key, r.project, r.project_name, r.time, g.ids, g.trust, r.text, r.more, r.tags, r.confidence FROM (
+ SELECT max(number) AS number, group_concat(id, ' ') AS ids, count(*) AS size, {_TRUST} AS trust FROM records
+ WHERE {_WHEN} AND type <> 'summary' AND type %s 'failure' GROUP BY type, key, project ORDER BY size DESC LIMIT %s
+) g JOIN records r ON r.number = g.number"""
+_FAILURES = f"""
+SELECT tags, project, project_name, group_concat(id, ' '), {_TRUST} FROM records
+WHERE {_WHEN} AND type = 'failure' GROUP BY tags, project"""
 _SESSIONS = """
 SELECT project, project_name, count(DISTINCT session), sum(json_extract(body, '$.typed')),
  sum(json_extract(body, '$.corrections')), sum(json_extract(body, '$.interruptions')),
@@ -43,9 +50,9 @@ def load_page(store: Store, index: Index, start: str, end: str, name: str, proje
         lines[place] += _limit_lines(one["lines"], one["period"], start, end)
         inside = digests.get_bounds(one["period"])
         text += one["figures"].get("text_chars", 0) if start <= inside[0] and inside[1] <= end else 0
-    live, chars = _list_live_items(index, start, end, cited)
-    for place, items in live.items():
-        lines[place] += digests.build_lines(items)
+    live, chars = _list_live_lines(index, start, end, cited)
+    for place, found in live.items():
+        lines[place] += found
     wanted = [place for place in lines if not project or project in place]
     hidden = {place for place in lines if digests.is_ignored_project(store, _as_project(place))}
     shown = [
@@ -87,41 +94,52 @@ def _limit_lines(lines: Sequence[DigestLine], period: str, start: str, end: str)
             yield {**line, "ids": ids}
 
 
-def _list_live_items(
+def _list_live_lines(
     index: Index, start: str, end: str, cited: Collection[str]
-) -> tuple[dict[Place, list[Item]], dict[Place, int]]:  # fmt: skip
-    """Return the items of records that no digest cites yet, and the length of their conversations."""
-    items: dict[Place, list[Item]] = defaultdict(list)
+) -> tuple[dict[Place, list[DigestLine]], dict[Place, int]]:  # fmt: skip
+    """Return the lines of records that no digest cites yet, and the length of their conversations."""
+    lines: dict[Place, list[DigestLine]] = defaultdict(list)
     chars: dict[Place, int] = defaultdict(int)
-    rows = index.query(_ROWS, start, end)
-    failing = sorted((row[6] for row in rows if row[0] == "failure"), reverse=True)
-    rare = failing[_MAX_FINGERPRINTS] if len(failing) > _MAX_FINGERPRINTS else 0
-    for row in rows:
-        kind, key, place, name, time, _, count, ids, trusts, text, more, tags, confidence = row
+    failures = index.query(_ROWS % ("=", str(_MAX_FINGERPRINTS)), start, end)
+    for row in (*index.query(_ROWS % ("<>", "-1"), start, end), *failures):
+        kind, key, place, name, time, ids, trust, text, more, tags, confidence = row
         listed = [one for one in ids.split() if one not in cited]
-        trust = max(trusts.split(","), key=schema.TRUSTS.index)
-        signal = {
-            "id": listed[0] if listed else "", "timestamp": time, "type": kind, "trust": trust, "content": text,
-            "context": more or "", "tags": loads(tags.encode()), "key": key, "confidence": confidence, "meta": {},
-        }  # fmt: skip
         if not listed or kind not in digests.SECTION_BY_TYPE:
             continue
-        if kind == "failure" and count <= rare:
-            tool = (signal["tags"] or ["tool"])[0]
-            made = [Item(listed[0], time, "broken", f"rare/{tool}", f"{tool}: failures that were seen once", trust)]
-        else:
-            made = list(digests.list_signal_items(signal))
-        items[place or "", name or ""] += [one._replace(id=record_id) for one in made for record_id in listed]
-    for (body,) in index.query(
-        "SELECT body FROM records WHERE kind = 'SIG' AND type = 'summary' AND time >= ? AND time < ?", start, end
-    ):
+        signal = {
+            "id": listed[0], "timestamp": time, "type": kind, "trust": schema.TRUSTS[trust or 0], "content": text,
+            "context": more or "", "tags": loads(tags.encode()), "key": key, "confidence": confidence, "meta": {},
+        }  # fmt: skip
+        lines[place or "", name or ""] += [
+            {**line, "ids": listed} for line in digests.build_lines(digests.list_signal_items(signal))
+        ]
+    if len(failures) == _MAX_FINGERPRINTS:
+        _add_rare_failures(index, start, end, {*cited, *(one for row in failures for one in row[5].split())}, lines)
+    for (body,) in index.query(f"SELECT body FROM records WHERE {_WHEN} AND type = 'summary'", start, end):
         signal = loads(body.encode())
         if signal["id"] not in cited:
             at = (signal["project"]["key"], signal["project"]["name"]) if signal["project"] else ("", "")
-            items[at] += digests.list_signal_items(signal)
+            lines[at] += digests.build_lines(digests.list_signal_items(signal))
             chars[at] += int(signal["meta"].get("chars") or 0)
+    items: dict[Place, list[Item]] = defaultdict(list)
     _add_decisions(index, start, end, cited, items)
-    return items, chars
+    for place, found in items.items():
+        lines[place] += digests.build_lines(found)
+    return lines, chars
+
+
+def _add_rare_failures(
+    index: Index, start: str, end: str, known: Collection[str], lines: dict[Place, list[DigestLine]]
+) -> None:  # fmt: skip
+    """Add one line for each tool with the failures whose text is not among the most frequent."""
+    for tags, place, name, ids, trust in index.query(_FAILURES, start, end):
+        listed = [one for one in ids.split() if one not in known]
+        tool = (loads(tags.encode()) or ["tool"])[0]
+        if listed:
+            lines[place or "", name or ""].append({
+                "section": "broken", "text": f"{tool}: failures that were rarely seen", "ids": listed,
+                "key": f"rare/{tool}", "trust": schema.TRUSTS[trust or 0],
+            })  # fmt: skip
 
 
 def _add_decisions(

@@ -80,7 +80,7 @@ def search(
         for hit in _group(index, rules, rows, wanted, asked, tier):
             key = (hit.kind, hit.id if hit.kind != "digest" else hit.text)
             found.setdefault(key, hit)
-        if len(found) >= limit:
+        if len(found) >= limit or len(rows) >= _FETCHED:  # many records say the same: wider queries take longer
             break
     hits = list(found.values())
     literal = [one.text.casefold() for one in asked if one.is_literal]
@@ -217,13 +217,21 @@ def _group(
     """Return one hit for each rule, incident, line of a digest, and group of signals that say the same."""
     found: dict[tuple[str, str], SearchHit] = {}
     signs = [one.text.casefold() for one in asked if not any(char.isalnum() for char in one.text)]
+    by_key: dict[tuple[str, str], tuple[str, str]] = {}  # finding the incident of a failure takes 0.1 ms
     for rank, snippet, *row in rows:
+        same = by_key.get((row[3] or "", row[6] or "")) if row[2] == "SIG" and row[6] else None
+        if same:
+            ids = tuple(dict.fromkeys((*found[same].ids, row[1])))
+            found[same] = replace(found[same], count=found[same].count + 1, ids=ids)
+            continue
         if signs and not all(sign in f"{row[9]}\n{row[10]}".casefold() for sign in signs):
             continue
         made = _build_hit(index, rules, wanted, row, snippet, -rank / (1.0 + tier))
         if made is None:
             continue
         group, hit = made
+        if row[2] == "SIG" and row[6]:
+            by_key[row[3] or "", row[6]] = group
         before = found.get(group)
         if before is None:
             found[group] = hit

@@ -52,7 +52,7 @@ def test_the_list_has_value_default_and_origin(run_cli: RunCli, store: Path, hom
     assert listed["reflect.machine"]["read_only"]
     out = run_cli("config").out.splitlines()
     assert out[0].split() == ["setting", "value", "default", "from"]
-    assert [line.split()[:4] for line in out if line.startswith("reflect.ttl")] == [
+    assert [line.split()[:4] for line in out if line.startswith("reflect.ttl ")] == [
         ["reflect.ttl", "20", "14", "store"]
     ]
     assert max(len(line) for line in out) <= 130

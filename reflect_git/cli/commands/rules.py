@@ -56,12 +56,13 @@ _COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: 
     "--at", metavar="TIME|vN", default="", help="Rules at an earlier time: 2026-02-11, 2w, '2 weeks ago', v7."
 )
 @click.option("--decorative", is_flag=True, help="Rules that nothing enforces or counts, though it could be.")
+@click.option("--stale", is_flag=True, help="Rules that may no longer be true, with the reason.")
 @click.option("--diff", "compare", is_flag=True, help="Show the changes since --at.")
 @json_option
 @click.pass_obj
 def rules_command(
     cli: CliContext, only_global: bool, only_project: bool, everything: bool, target: str, words: str, at: str,
-    compare: bool, decorative: bool,
+    compare: bool, decorative: bool, stale: bool,
 ) -> None:  # fmt: skip
     """List the rules that apply here: approved and not reverted.
 
@@ -79,6 +80,8 @@ def rules_command(
         )
     if compare and not at:
         raise ReflectError("--diff needs --at", "for example: --at 2w, or --at v7", "usage", EXIT_USAGE)
+    if stale and at:
+        raise ReflectError("--stale is about the rules in force now", "leave out --at", "usage", EXIT_USAGE)
     if decorative and at:
         raise ReflectError("--decorative is about the rules in force now", "leave out --at", "usage", EXIT_USAGE)
     store = cli.open_mined_store()
@@ -94,9 +97,11 @@ def rules_command(
         parts = _describe_parts(store, scan, found) if cli.json or decorative else None
         if parts and decorative:
             found = [rule for rule in found if parts[rule.id]["decorative"]]
-        is_filtered = bool(words or chosen or target or decorative)
+        reasons = _find_stale(store, scan, place, [rule.id for rule in found]) if stale else {}
+        found = [rule for rule in found if rule.id in reasons] if stale else found
+        is_filtered = bool(words or chosen or target or decorative or stale)
         effects = _load_effect_lines(store, scan, place) if found else {}
-        absent = {**_find_old_headings(scan, found), **_find_absent(store, scan, place)}
+        absent = {**_find_old_headings(scan, found), **_find_absent(store, scan, place), **reasons}
         _print_answer(cli, found, is_filtered, absent, parts=parts, effects=effects)
         return
     said, then, now = _load_past_rules(store, scan, place, choice, at)
@@ -104,6 +109,24 @@ def rules_command(
         _print_changes(cli, said, rules_at.list_changes(then, now))
     else:
         _print_answer(cli, then, bool(words or target), none="no rules were in force then")
+
+
+def _find_stale(store: Store, scan: Scan, place: project_files.Place, record_ids: list[str]) -> dict[str, Absent]:
+    """Return for each rule that may no longer be true why, and what to do about it."""
+    import time
+
+    from reflect_git.memory import staleness
+
+    wanted = set(record_ids)
+    rules = [rule for rule in scan.history.get_rules_in_force() if rule["id"] in wanted and place.is_in_scope(rule)]
+    sessions = [
+        one
+        for one in scan.other_records.values()
+        if one["id"].startswith("EXP-") and one["project"] and one["project"]["key"] in place.keys
+    ]
+    found = staleness.find_reasons(store, scan.history, rules, place.root, sessions, time.time())
+    hint = "still true? keep it: reflect-git edit {0}; if not: reflect-git revert {0}"
+    return {name: ("stale", [*(one.text for one in listed), hint.format(name)]) for name, listed in found.items()}
 
 
 def _load_past_rules(
@@ -186,8 +209,13 @@ def _print_answer(
         cli.print_note("no matching rules" if is_filtered else none)
 
 
-def _build_absent_json(rule: RuleInForce, out: Mapping[str, Absent] | None) -> dict[str, str | None]:
-    return {} if out is None else {"absent": (out[rule.id][0] or None) if rule.id in out else None}
+def _build_absent_json(rule: RuleInForce, out: Mapping[str, Absent] | None) -> dict[str, Any]:
+    if out is None:
+        return {}
+    state, notes = out.get(rule.id, ("", []))
+    if state == "stale":
+        return {"absent": None, "stale": notes[:-1]}
+    return {"absent": state or None}
 
 
 def _build_effect_json(rule: RuleInForce, effects: Mapping[str, str] | None) -> dict[str, str | None]:
