@@ -38,11 +38,16 @@ def format_note(said: Iterable[str], fence: str) -> str:
 
     Sentences are quoted so that none can end the fence or look like a tag.
     """
-    lead = f"<{OWN_TAG}>\n{_INTRODUCTION.format(fence=fence)}\n{fence}\n"
+    return format_quotes(_INTRODUCTION, said, fence, NOTE_LIMIT)
+
+
+def format_quotes(introduction: str, lines: Iterable[str], fence: str, limit: int) -> str:
+    """Return quoted lines between two fences, below an introduction that names the fence; as many as fit."""
+    lead = f"<{OWN_TAG}>\n{introduction.format(fence=fence)}\n{fence}\n"
     end = f"{fence}\n</{OWN_TAG}>"
-    room = NOTE_LIMIT - len(lead) - len(end)
+    room = limit - len(lead) - len(end)
     kept = []
-    for line in said:
+    for line in lines:
         quoted = quote_json(line)
         room -= len(quoted.encode("utf-8", "replace")) + 1
         if room < 0:

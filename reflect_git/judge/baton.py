@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.capture.compaction_note import quote_json
-from reflect_git.capture.transcript.turn import OWN_TAG
+from reflect_git.capture.compaction_note import format_quotes
 from reflect_git.judge.messages import ASSISTANT, TOOL, USER, Message
 from reflect_git.records.ids import plural
 from reflect_git.records.named_tuple import NamedTuple
@@ -124,16 +123,7 @@ def format_injected(said: Sequence[str], todos: Sequence[str], fence: str) -> st
     Both are quoted. What tools printed is never part of it.
     """
     lines = [*(f"open: {todo}" for todo in todos), *said]
-    lead = f"<{OWN_TAG}>\n{_INTRODUCTION.format(fence=fence)}\n{fence}\n"
-    end = f"{fence}\n</{OWN_TAG}>"
-    room, kept = _INJECTED_LIMIT - len(lead) - len(end), []
-    for line in lines:
-        quoted = quote_json(line)
-        room -= len(quoted.encode("utf-8", "replace")) + 1
-        if room < 0:
-            break
-        kept.append(quoted)
-    return lead + "\n".join(kept) + f"\n{end}" if kept else ""
+    return format_quotes(_INTRODUCTION, lines, fence, _INJECTED_LIMIT)
 
 
 def as_json(session: Session, baton: Baton) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from reflect_git import paths
 from reflect_git.capture.detectors import shell as attempts
-from reflect_git.capture.transcript.calls import ToolCall, read_tool_calls
-from reflect_git.errors import ReflectError
+from reflect_git.capture.transcript.calls import ToolCall, list_transcripts, read_past_calls
 from reflect_git.guards import shell
 from reflect_git.records.ids import digest
 from reflect_git.records.named_tuple import NamedTuple
@@ -186,13 +185,13 @@ def _find_run(steps: Sequence[Step], sequence: tuple[str, ...]) -> list[Step]:
 def _load_sessions(ctx: Context, on_file: Callable[[int, int], None] | None) -> Iterator[_Session]:
     """Yield each session with its steps; calls of subagents belong to the session that the person sees."""
     projects = paths.projects_dir(ctx.env)
-    transcripts = sorted(_list_transcripts(projects))
+    transcripts = sorted(list_transcripts(projects))
     calls: dict[str, list[ToolCall]] = defaultdict(list)
     roots: dict[str, str | None] = {}
     for number, path in enumerate(transcripts):
         if on_file:
             on_file(number, len(transcripts))
-        for made in _read_calls(path, projects):
+        for made in read_past_calls(path, projects):
             calls[made.session].append(made)
     home = paths.home_dir(ctx.env)
     for name, listed in calls.items():
@@ -211,19 +210,6 @@ def _find_root(ctx: Context, folder: str) -> str | None:
         return ""
     place = project_files.find_place(ctx.store, ctx.env, folder)
     return None if project_files.is_ignored(ctx.store, place) else place.root
-
-
-def _list_transcripts(projects: str) -> Iterator[str]:
-    for folder, _, names in os.walk(projects):
-        yield from (os.path.join(folder, name) for name in names if name.endswith(".jsonl"))
-
-
-def _read_calls(path: str, projects: str) -> Iterator[ToolCall]:
-    """Yield the calls of a transcript; a transcript that cannot be read has none."""
-    try:
-        yield from (made for made in read_tool_calls(path, projects) if made.timestamp)
-    except (ReflectError, OSError):
-        return
 
 
 def _list_steps(calls: Iterable[ToolCall], home: str) -> Iterator[Step]:

@@ -11,6 +11,7 @@ import time
 
 from reflect_git.capture.transcript.lines import MAX_LINE, LineReader, open_transcript, parse_line
 from reflect_git.capture.transcript.turn import as_dict, as_text
+from reflect_git.errors import ReflectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +74,20 @@ def iter_tool_calls(path: str, entry: dict[str, Any]) -> Iterator[ToolCall]:
     """Yield the calls of one entry of a transcript."""
     for block in _get_tool_blocks(entry):
         yield ToolCall(path, entry, block)
+
+
+def list_transcripts(projects: str) -> Iterator[str]:
+    """Yield all transcripts, including those of agents."""
+    for folder, _, names in os.walk(projects):
+        yield from (os.path.join(folder, name) for name in names if name.endswith(".jsonl"))
+
+
+def read_past_calls(path: str, projects: str) -> Iterator[ToolCall]:
+    """Yield the calls of a transcript; a transcript that cannot be read has none."""
+    try:
+        yield from (made for made in read_tool_calls(path, projects) if made.timestamp)
+    except (ReflectError, OSError):
+        return
 
 
 def find_result(call: ToolCall, projects: str = "") -> Optional[tuple[str, bool]]:

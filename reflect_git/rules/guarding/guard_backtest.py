@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
 from reflect_git.candidates.session_events import BY_HITS
-from reflect_git.capture.transcript.calls import iter_tool_calls, read_tool_calls
+from reflect_git.capture.transcript.calls import iter_tool_calls, list_transcripts, read_past_calls
 from reflect_git.capture.transcript.lines import LineReader, open_transcript, parse_line
 from reflect_git.errors import ReflectError
 from reflect_git.guards.form import build_prefilter
@@ -79,7 +79,7 @@ def run_backtest(
     `on_file`: called with the number of transcripts that were read, and of all.
     """
     projects = paths.projects_dir(ctx.env)
-    transcripts = sorted(_list_transcripts(projects))
+    transcripts = sorted(list_transcripts(projects))
     scopes = _Scopes(ctx, rule)
     may_match = build_prefilter(matcher)
     sessions: set[str] = set()
@@ -88,7 +88,7 @@ def run_backtest(
     for number, path in enumerate(transcripts):
         if on_file:
             on_file(number, len(transcripts))
-        for made in _read_turns(path, projects) if "requires" in matcher else _read_calls(path, projects):
+        for made in _read_turns(path, projects) if "requires" in matcher else read_past_calls(path, projects):
             root = scopes.find_root(made.cwd)
             if root is None:
                 continue
@@ -159,7 +159,7 @@ def count_baseline(ctx: Context, rule: Learning) -> dict[str, Any] | None:
 def _list_newest(projects: str) -> list[str]:
     """List the transcripts, newest first."""
     dated = []
-    for path in _list_transcripts(projects):
+    for path in list_transcripts(projects):
         try:
             dated.append((os.stat(path, follow_symlinks=False).st_mtime, path))
         except OSError:
@@ -202,20 +202,6 @@ def _count_days(first: str, last: str) -> int:
         return 0
     passed = parse_utc(f"{last[:_SECOND_LENGTH]}Z") - parse_utc(f"{first[:_SECOND_LENGTH]}Z")
     return max(0, int(passed // _DAY)) + 1
-
-
-def _list_transcripts(projects: str) -> Iterator[str]:
-    """Yield all transcripts, including those of agents."""
-    for folder, _, names in os.walk(projects):
-        yield from (os.path.join(folder, name) for name in names if name.endswith(".jsonl"))
-
-
-def _read_calls(path: str, projects: str) -> Iterator[ToolCall]:
-    """Yield the calls of a transcript; a transcript that cannot be read has none."""
-    try:
-        yield from (made for made in read_tool_calls(path, projects) if made.timestamp)
-    except (ReflectError, OSError):
-        return
 
 
 def _read_turns(path: str, projects: str) -> Iterator[Turn]:
