@@ -37,7 +37,7 @@ SECTION_BY_TYPE = {
 _DECIDED = {
     "approved": "approved", "amended": "reworded", "reverted": "reverted", "superseded": "replaced",
     "guarded": "guarded", "unguarded": "removed the guard of", "pinned": "pinned", "rootcause": "root cause",
-    "policy": "set", "muted": "muted incident", "never": "never",
+    "kept": "still true", "policy": "set", "muted": "muted incident", "never": "never",
 }  # fmt: skip
 
 

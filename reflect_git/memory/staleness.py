@@ -14,18 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.platform import files
 from reflect_git.records import schema
-from reflect_git.records.ids import parse_utc
+from reflect_git.records.ids import parse_utc, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
+from reflect_git.store import api
 
 if TYPE_CHECKING:
     from reflect_git.records.history import History
-    from reflect_git.records.schema import Learning
+    from reflect_git.records.schema import DecisionAuthor, Learning
+    from reflect_git.rules.context import Context
     from reflect_git.store.repository import Store
 
 DAY = 86400
 SETTING = "reflect.ttl"
 NEVER = "never"
 LIFETIMES = dict.fromkeys(schema.CATEGORIES, "365") | {"preference": NEVER, "configuration": "183"}
+_CONFIRMING_KINDS = ("approved", "amended", "pinned", "kept")
 ENDED, NAME, UNLOADED = "ended", "name", "unloaded"
 _UNLOADED_DAYS, _MIN_SESSIONS = 60, 5
 _MAX_BYTES = 1 << 20
@@ -85,23 +88,46 @@ def find_reasons(
 
 
 def _find_end(store: Store, history: History, rule: Learning, now: float) -> Iterator[Reason]:
-    """Yield that the end date has come, or that nobody confirmed the rule for its lifetime."""
+    """Yield that the end date has come, or that nobody confirmed the rule for its lifetime.
+
+    A rule that was confirmed after its end date holds for another lifetime.
+    """
     until = str(rule["meta"].get("until") or "")
-    if until:
-        if parse_utc(f"{until}T00:00:00Z") <= now:
-            yield Reason(ENDED, until, f"it was to end on {until}")
-        return
-    days = get_lifetime(store, rule["category"])
-    said = [rule["timestamp"], *(
-        made["timestamp"] for made in history.decisions
-        if made["subject"] == rule["id"] and made["kind"] in ("approved", "amended", "pinned")
+    said = [
+        (made["timestamp"], made["kind"])
+        for made in history.decisions
+        if made["subject"] == rule["id"]
+        and made["kind"] in _CONFIRMING_KINDS
         and made["id"] not in history.void_decisions
-    )]  # fmt: skip
-    last = max(said)
+    ]
+    if until:
+        end = f"{until}T00:00:00Z"
+        if not any(kind != "approved" and parse_utc(moment) >= parse_utc(end) for moment, kind in said):
+            if parse_utc(end) <= now:
+                yield Reason(ENDED, until, f"it was to end on {until}")
+            return
+    last = max([rule["timestamp"], *(moment for moment, _ in said)])
+    days = get_lifetime(store, rule["category"])
     if days and parse_utc(last) + days * DAY <= now:
         yield Reason(
             ENDED, last[:10], f"nobody confirmed it since {last[:10]}; rules on {rule['category']} hold {days} days"
         )
+
+
+def find_ended(store: Store, history: History, rules: Iterable[Learning], now: float) -> list[tuple[Learning, str]]:
+    """Return the rules whose time is over, oldest first, and why."""
+    ordered = sorted(rules, key=lambda rule: rule["timestamp"])
+    return [(rule, reason.text) for rule in ordered for reason in _find_end(store, history, rule, now)]
+
+
+def write_keep(ctx: Context, rule: Learning, by: DecisionAuthor) -> tuple[str, str]:
+    """Record that a rule is still true; return the ids of the decision and the commit."""
+    made = api.build_decision(ctx.store, "kept", rule["id"], by, utc_precise())
+    project = rule["project"] if rule["scope"] != "global" else None
+    trailers = {"Learning-Id": [rule["id"]], **({"Project": [project["key"]]} if project else {})}
+    trailers["Approved-By"] = [by["road"]]
+    title = api.format_title(rule["title"] or rule["text"])
+    return made["id"], api.commit_records(ctx.store, [made], f"keep: {title}", trailers)
 
 
 def _find_unloaded(rule: Learning, sessions: Sequence[Mapping[str, Any]], now: float) -> Iterator[Reason]:

@@ -225,7 +225,7 @@ def _get_status(decision: Decision, kinds: Mapping[str, str], is_of_learning: bo
     if decision["kind"] != "reverted":
         return _STATUS_BY_KIND.get(decision["kind"], "")
     reopened = kinds.get(decision["reopens"] or "", "")
-    if reopened in ("reverted", "amended", "superseded", "applied", "pinned", *GUARD_KINDS):
+    if reopened in ("reverted", "amended", "superseded", "applied", "pinned", "kept", *GUARD_KINDS):
         return ""
     # Reverting an approval means no; its signals are offered again only on request.
     return "dismissed" if is_of_learning and not decision["meta"].get("reopen") else "captured"
@@ -328,6 +328,7 @@ EVENT_TYPES = {
     "unguard": "unguarded",
     "pin": "pinned",
     "unpin": "unpinned",
+    "keep": "kept",
     "policy": "policy",
     "pause": "paused",
     "resume": "resumed",

@@ -236,7 +236,7 @@ STATUSES = ("captured", "analyzed", "promoted", "dismissed", "archived")
 TRUSTS = ("user_typed", "user_feedback", "assistant", "tool_output", "remote", "imported")
 DECISION_KINDS = (
     "approved", "dismissed", "never", "reverted", "amended", "applied", "superseded", "joined", "archived", "pinned",
-    "guarded", "unguarded", "policy", "capture", "remote", "muted", "rootcause",
+    "guarded", "unguarded", "policy", "capture", "remote", "muted", "rootcause", "kept",
 )  # fmt: skip
 # What a line of a digest is about, in the order of the page.
 DIGEST_SECTIONS = ("worked", "decided", "learned", "broken", "open", "noticed")

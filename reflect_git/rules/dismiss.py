@@ -101,7 +101,7 @@ def _write_seen(store: Store, seen: list[str]) -> None:
 
 CHANGING_KINDS = ("approved", "amended", "reverted", "superseded")
 # A revert of one of these changes no rule.
-_OTHER_ROOTS = ("applied", "pinned", *GUARD_KINDS)
+_OTHER_ROOTS = ("applied", "pinned", "kept", *GUARD_KINDS)
 
 
 def is_decline(made: Decision) -> bool:

@@ -50,6 +50,7 @@ _GUARD_LABELS = {
     "guarded": "the guard of",
     "unguarded": "the removal of the guard of",
     "pinned": "the pin of",
+    "kept": "the keeping of",
 }
 
 

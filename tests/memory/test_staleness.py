@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,16 @@ import pytest
 
 from reflect_git.memory import staleness
 from reflect_git.memory.staleness import ENDED, UNLOADED, Project
-from reflect_git.records.ids import utc
-from reflect_git.store import policy
+from reflect_git.records.ids import utc, utc_precise
+from reflect_git.store import api, policy
+from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
-from tests.rules.queues import approve, capture_signal, get_project_folder
+from tests.rules.guard_calls import load
+from tests.rules.queues import BY, approve, capture_signal, get_project_folder
 from tests.store.store_checks import open_store
+from tests.stories.terminal import Terminal
 
 # A rule, and whether something that it names is gone from the project below.
 RULES = [
@@ -143,6 +147,15 @@ def test_an_end_date_goes_before_the_lifetime(store: Store) -> None:
     assert find(store, make_rule(4000, until=utc(NOW + DAY)[:10])) == []
 
 
+def test_a_rule_kept_after_its_end_date_holds_for_another_lifetime(store: Store) -> None:
+    rule = make_rule(500, until=utc(NOW - 400 * DAY)[:10])
+    kept = {"subject": "LRN-1", "kind": "kept", "id": "DEC-1", "timestamp": utc(NOW - 364 * DAY)}
+    assert find(store, rule, kept) == []
+    assert find(store, rule, {**kept, "timestamp": utc(NOW - 366 * DAY)}) == [ENDED]
+    assert find(store, rule, {**kept, "timestamp": utc(NOW - 401 * DAY)}) == [ENDED], "before the end date"
+    assert find(store, rule, {**kept, "id": "DEC-void"}) == [ENDED]
+
+
 def test_a_rule_that_no_session_loads(store: Store) -> None:
     def session(days: float, *rules: str) -> dict[str, Any]:
         return {"start": utc(NOW - days * DAY), "rules": {"CLAUDE.md": list(rules)}}
@@ -167,3 +180,53 @@ def test_the_command_names_the_reason_and_changes_nothing(store: Store, run_cli:
     (folder / "package.json").write_text('{"scripts": {"typecheck": ""}}')
     assert json.loads(run_cli("rules", "--stale", "--json", cwd=folder).out)["data"] == []
     assert (folder / "CLAUDE.md").read_bytes() == before
+
+
+def add_old_rules(store: Store) -> None:
+    """Approve three rules: one long ago, one whose end date has come, one that holds."""
+    project = load(store).place.project
+    records: list[Any] = []
+    for number, (text, age, meta) in enumerate((
+        ("Run the tests first.", 400, {}), ("Freeze the API.", 30, {"until": utc(time.time() - 5 * DAY)[:10]}),
+        ("Keep answers short.", 30, {}),
+    )):  # fmt: skip
+        identity, made_at = f"LRN-20250101-0000000{number}", utc_precise(time.time() - age * DAY)
+        target: Any = {"kind": "project", "path": "CLAUDE.md"}
+        made = api.build_decision(store, "approved", identity, BY, made_at, text=text, key=text, target=target)
+        records += [made, {
+            "id": identity, "version": 1, "timestamp": made_at, "text": text, "title": text, "category": "convention",
+            "scope": "project", "project": project, "target": target, "topic": None, "paths": [], "signals": [],
+            "decision": made["id"], "supersedes": [], "reason": "", "trust": "user_typed", "matcher": None,
+            "meta": meta,
+        }]  # fmt: skip
+    api.commit_records(store, records, "approve: three rules", {})
+
+
+def list_ended(store: Store, now: float) -> list[str]:
+    history = reader.scan(store).history
+    return [rule["text"] for rule, _ in staleness.find_ended(store, history, history.get_rules_in_force(), now)]
+
+
+def test_review_asks_whether_a_rule_is_still_true_and_remembers_a_yes(store: Store, run_cli: RunCli) -> None:
+    folder, now = get_project_folder(os.environ), time.time()
+    git(folder.parent, "init", "-q", str(folder))
+    add_old_rules(store)
+    data = run_cli("review", "--json", cwd=folder).json()
+    assert [one["text"] for one in data["ended"]] == ["Run the tests first.", "Freeze the API."]
+    question = "Keep it, edit it, retire it [y,e,x,s,q,?]?"
+    with Terminal("review", cwd=folder) as terminal:
+        seen = terminal.passes(f"(1/2) {question}")
+        assert "Still true? 1 of 2 — nobody confirmed it since" in " ".join(seen.split())
+        terminal.types("y")
+        seen = terminal.passes(f"(2/2) {question}")
+        assert "is still true; asked again in 365 days" in seen and "it was to end on" in seen
+        terminal.types("y")
+        assert "2 still true" in terminal.ends()
+    assert list_ended(store, now) == []
+    assert "ended" not in run_cli("review", "--json", cwd=folder).json()
+    assert list_ended(store, now + 364 * DAY) == ["Keep answers short."]
+    assert list_ended(store, now + 366 * DAY) == ["Run the tests first.", "Freeze the API.", "Keep answers short."]
+    assert "kept" in run_cli("log", cwd=folder).out
+    with Terminal("undo", cwd=folder) as terminal:
+        assert "the keeping of 'Freeze the API.'" in " ".join(terminal.ends().split())
+    assert list_ended(store, now) == ["Freeze the API."]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {
     "approved": "green", "amended": "cyan", "applied": "green", "restored": "green", "policy": "magenta",
-    "guarded": "cyan", "unguarded": "yellow", "pinned": "cyan", "unpinned": "yellow",
+    "guarded": "cyan", "unguarded": "yellow", "pinned": "cyan", "unpinned": "yellow", "kept": "cyan",
     "paused": "magenta", "resumed": "magenta", "remote": "magenta",
     "other": "red",
 }  # fmt: skip

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate, GatherResult
     from reflect_git.cli.review.arrivals import ArrivalsReview
     from reflect_git.cli.review.broken_rules import BrokenRulesReview
-    from reflect_git.cli.review.decorative import DecorativeReview
+    from reflect_git.cli.review.decorative import DecorativeReview, EndedReview
     from reflect_git.cli.review.drift import DriftItem
     from reflect_git.cli.review.going_back import GoingBackReview
     from reflect_git.effect.going_back import WayBack
@@ -55,6 +55,7 @@ _OPENING_KEYS = {
 _NEW_KEYS_NOTE = "the keys changed: n dismiss, s skip, v show the signals, ? list all"
 _ANSWER_KINDS = ("approved", "dismissed", "never", "amended", "applied", "reverted")
 _MAX_DECORATIVE = 3  # decorative rules in one review
+_MAX_ENDED = 3
 
 
 @click.command()
@@ -82,7 +83,10 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
             "run 'reflect-git review' in a terminal; with the plugin, type /reflect here",
             code="approval",
         )  # fmt: skip
-    broken, back = find_broken_rules(queue), _find_ways_back(queue)._replace(decorative=_find_decorative(queue))
+    broken, back = (
+        find_broken_rules(queue),
+        _find_ways_back(queue)._replace(decorative=_find_decorative(queue), ended=_find_ended(queue)),
+    )
     if cli.json:
         gathered = queue.candidates
         shown = with_backtests(queue, gathered.strong)
@@ -94,6 +98,8 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
         if back.decorative:
             found_idle = back.decorative
             more["decorative"] = [{"rule": rule["id"], "text": rule["text"], "why": why} for rule, why in found_idle]
+        if back.ended:
+            more["ended"] = [{"rule": rule["id"], "text": rule["text"], "why": why} for rule, why in back.ended]
         cli.print_json(listed, broken=[one.as_json() for one in broken], **more)
         return
     found, asked = find_questions(queue)
@@ -105,7 +111,7 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
         if not ((broken or back.total) and queue.candidates.message):
             _print_candidates(cli, queue.candidates)
         _print_other_projects(cli, queue)
-    elif queue.candidates.message and not (asked or arrived or broken or back.total or back.decorative):
+    elif queue.candidates.message and not (asked or arrived or broken or back.total or back.decorative or back.ended):
         print_nothing_to_review(cli, queue.candidates.message)
         _print_other_projects(cli, queue)
     else:
@@ -117,13 +123,14 @@ def review_command(cli: CliContext, project: str | None, everything: bool) -> No
 class _WaysBack(NamedTuple):
     """Reverts that nobody has seen, proposals to go back, and for each rule in one line whether it helps.
 
-    `decorative`: rules that nothing enforces or counts, and why.
+    `decorative`: rules that nothing enforces or counts, and why. `ended`: rules whose time is over, and why.
     """
 
     done: Sequence[Decision] = ()
     proposed: Sequence[WayBack] = ()
     effects: Mapping[str, str] = {}
     decorative: Sequence[tuple[Learning, str]] = ()
+    ended: Sequence[tuple[Learning, str]] = ()
 
     @property
     def total(self) -> int:
@@ -165,6 +172,24 @@ def _find_decorative(queue: Queue) -> list[tuple[Learning, str]]:
 
         found += find_unused(queue, now)
     return found
+
+
+def _find_ended(queue: Queue) -> list[tuple[Learning, str]]:
+    """Return the few oldest rules here whose time is over."""
+    rules = [rule for rule in queue.scan.history.get_rules_in_force() if queue.place.is_in_scope(rule)]
+    if not rules:
+        return []
+    from reflect_git.memory.staleness import find_ended
+
+    return find_ended(queue.store, queue.scan.history, rules, time.time())[:_MAX_ENDED]
+
+
+def _build_ended_review(screen: ReviewScreen, console: Console, back: _WaysBack) -> EndedReview | None:
+    if not back.ended:
+        return None
+    from reflect_git.cli.review.decorative import EndedReview
+
+    return EndedReview(screen, console, back.ended)
 
 
 def _build_decorative_review(screen: ReviewScreen, console: Console, back: _WaysBack) -> DecorativeReview | None:
@@ -299,6 +324,7 @@ def _run_review(
     again = _build_broken_review(screen, console, broken, back)
     worse = _build_back_review(screen, console, back)
     idle = _build_decorative_review(screen, console, back)
+    ended = _build_ended_review(screen, console, back)
     _print_new_keys_once(cli, screen.queue)
     _print_counts(cli, first.open_count, len(arrived), len(loop.cursor.cards), len(broken), back.total)
     try:
@@ -316,15 +342,17 @@ def _run_review(
             return
         if typed == "y":
             loop.run()
+        if ended:
+            ended.run()
         if idle:
             idle.run()
     except InputEnded:
         pass
     except KeyboardInterrupt:
         cli.print_line()
-        _print_end(cli, screen, loop.cursor, first, then, again, worse, idle)
+        _print_end(cli, screen, loop.cursor, first, then, again, worse, idle, ended)
         raise click.Abort from None
-    _print_end(cli, screen, loop.cursor, first, then, again, worse, idle)
+    _print_end(cli, screen, loop.cursor, first, then, again, worse, idle, ended)
 
 
 def _print_new_keys_once(cli: CliContext, ctx: Context) -> None:
@@ -400,10 +428,11 @@ def _print_end(
     again: BrokenRulesReview | None,
     worse: GoingBackReview | None,
     idle: DecorativeReview | None,
+    ended: EndedReview | None,
 ) -> None:
     """Print the totals and the next steps."""
     cli.print_line()
-    answers = [one for part in (first, worse, then, again, idle) if part for one in part.answers]
+    answers = [one for part in (first, worse, then, again, ended, idle) if part for one in part.answers]
     if answers:
         cli.print_text(", ".join(f"{answers.count(said)} {said}" for said in dict.fromkeys(answers)))
     counts = [(cursor.count_outcome(said), said) for said in (APPROVED, SKIPPED, DISMISSED, DISMISSED_FOR_GOOD)]

@@ -125,7 +125,7 @@ def _find_stale(store: Store, scan: Scan, place: project_files.Place, record_ids
         if one["id"].startswith("EXP-") and one["project"] and one["project"]["key"] in place.keys
     ]
     found = staleness.find_reasons(store, scan.history, rules, place.root, sessions, time.time())
-    hint = "still true? keep it: reflect-git edit {0}; if not: reflect-git revert {0}"
+    hint = "still true? say so in reflect-git review, or edit it: reflect-git edit {0}; if not: reflect-git revert {0}"
     return {name: ("stale", [*(one.text for one in listed), hint.format(name)]) for name, listed in found.items()}
 
 

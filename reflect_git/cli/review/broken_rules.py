@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.capture import service
-from reflect_git.cli.context import CliContext, format_age, one_line, printable
-from reflect_git.cli.output import candidate_view, console
+from reflect_git.cli.context import CliContext, format_age, one_line
+from reflect_git.cli.output import candidate_view
 from reflect_git.cli.output.console import Console, InputEnded
-from reflect_git.cli.review_setup import find_approver, format_undo_hint, mark_answer_used, open_queue
+from reflect_git.cli.review.rule_changes import find_author, retire_rule, reword_rule
+from reflect_git.cli.review_setup import format_undo_hint, mark_answer_used, open_queue
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform.instruction_files import FileChanged
-from reflect_git.rules import amend, approver, revert
-from reflect_git.rules.approver import ApprovalRequest
+from reflect_git.rules import approver
 from reflect_git.rules.client_questions import build_broken_rule_request
 from reflect_git.rules.guarding import broken_rules
 from reflect_git.rules.guarding.broken_rules import BrokenRule
-from reflect_git.rules.write_change import require_not_refused
 
 if TYPE_CHECKING:
     from reflect_git.cli.review.screen import ReviewScreen
-    from reflect_git.records.schema import DecisionAuthor, Learning
     from reflect_git.rules.context import Context
 
 REWORDED, RETIRED, KEPT_UNCHANGED, GUARDED = "reworded", "retired", "kept unchanged", "guarded"
@@ -103,40 +101,10 @@ class BrokenRulesReview:
             return ""
 
     def _reword(self, one: BrokenRule) -> str:
-        ctx, rule = self._screen.queue, one.rule
-        advice = [*console.EDIT_ADVICE, "", f"{rule['id']} in {rule['target']['path']}", one.headline]
-        saved = self._console.edit_text(ctx.store, rule["text"], advice)
-        if not saved or saved == rule["text"]:
-            self._screen.print_lines("nothing was changed")
-            return ""
-        amendment = amend.plan_amendment(ctx, rule, amend.AmendRequest(saved))
-        require_not_refused(amendment.findings)
-        self._screen.show_change(amendment.diff)
-        for found in amendment.findings:
-            self._screen.print_lines(*candidate_view.format_finding(found, ""))
-        is_risky = any(found.kind == "risk" for found in amendment.findings)
-        is_meant = (
-            self._console.confirm_first_word(amendment.new["text"], "use it anyway")
-            if is_risky
-            else self._console.confirm("change the rule like this")
-        )
-        if not is_meant:
-            self._screen.print_lines("nothing was changed")
-            return ""
-        done = amend.write_amendment(ctx, amendment, self._find_author(rule))
-        self._finish_answer(f"amended {done.learning} in '{printable(done.target)}'", rule, done.target)
-        return REWORDED
+        return REWORDED if reword_rule(self._screen, self._console, one.rule, one.headline) else ""
 
     def _retire(self, one: BrokenRule) -> str:
-        ctx, rule = self._screen.queue, one.rule
-        reversal = revert.plan_revert(ctx, revert.select_by_name(ctx, rule["id"]))
-        self._screen.show_change(reversal.diff)
-        if not self._console.confirm("retire the rule"):
-            self._screen.print_lines("nothing was changed")
-            return ""
-        done = revert.write_revert(ctx, reversal, self._find_author(rule))
-        self._finish_answer(f"retired {rule['id']}", rule, done.target)
-        return RETIRED
+        return RETIRED if retire_rule(self._screen, self._console, one.rule) else ""
 
     def _guard(self, one: BrokenRule, mode: str) -> str:
         agreed = self._screen.choose_guard(self._console, one.rule, mode)
@@ -147,16 +115,9 @@ class BrokenRulesReview:
         return GUARDED
 
     def _leave_unchanged(self, one: BrokenRule) -> str:
-        broken_rules.leave_unchanged(self._screen.queue, one, self._find_author(one.rule))
+        broken_rules.leave_unchanged(self._screen.queue, one, find_author(self._screen, one.rule))
         self._screen.finish_answer(f"{one.rule['id']} unchanged; asked again when 3 more sessions break it")
         return KEPT_UNCHANGED
-
-    def _find_author(self, rule: Learning) -> DecisionAuthor:
-        wish = ApprovalRequest(rule["id"], rule["text"], rule["target"]["kind"])
-        return find_approver(self._screen.cli, self._screen.queue, wish)[0]
-
-    def _finish_answer(self, said: str, rule: Learning, changed: str) -> None:
-        self._screen.finish_answer(said, "" if rule["scope"] == "global" else changed)
 
 
 def _format_facts(screen: ReviewScreen, one: BrokenRule, effects: Mapping[str, str]) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""The part of a review about decorative rules and unused skills: guard it, keep it, or retire it."""
+"""The parts of a review about decorative rules, unused skills, and rules whose time is over.
+
+Each is kept, changed or retired.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ import click
 from reflect_git.cli import guard_dialog
 from reflect_git.cli.output import candidate_view
 from reflect_git.cli.output.console import Console, InputEnded
-from reflect_git.cli.review_setup import find_approver
+from reflect_git.cli.review.rule_changes import retire_rule, reword_rule
 from reflect_git.errors import ReflectError
+from reflect_git.memory import staleness
 from reflect_git.platform.instruction_files import FileChanged
-from reflect_git.rules import revert
-from reflect_git.rules.approver import ApprovalRequest
+from reflect_git.records.ids import plural
 from reflect_git.rules.guarding import guards
 
 if TYPE_CHECKING:
@@ -22,6 +25,15 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Learning
 
 GUARDED, KEPT_AS_ADVICE, RETIRED = "guarded", "kept as advice", "retired"
+KEPT, REWORDED = "still true", "reworded"
+_ENDED_KEYS = {
+    "y": "yes, still true: keep it for another lifetime",
+    "e": "reword the rule in your editor; shows the change first",
+    "x": "retire the rule; one commit removes it from its file",
+    "s": "skip; ask again in the next review",
+    "q": "quit; keep the rest for later",
+    "?": "this help",
+}
 _KEY_HELP = {
     "g": "guard it: choose what happens at a call that breaks it",
     "n": "no guard: keep it as advice; not asked again",
@@ -43,11 +55,7 @@ class DecorativeReview:
         for number, (rule, why) in enumerate(self._found, 1):
             kind = "Unused skill" if "skill" in rule["meta"] else "Decorative rule"
             title = f"{kind} {number} of {len(self._found)} — {why}"
-            place = self._screen.queue.place.label(rule["target"]["path"])
-            facts = [*candidate_view.format_field("in", place), *candidate_view.format_field("rule", rule["id"])]
-            self._screen.print_lines(
-                "", click.style(title, bold=True), "", *candidate_view.format_text(rule["text"]), "", *facts
-            )
+            _print_card(self._screen, rule, title)
             self._ask_rule(rule, f"({number}/{len(self._found)})")
 
     def _ask_rule(self, rule: Learning, place: str) -> None:
@@ -92,13 +100,57 @@ class DecorativeReview:
         return KEPT_AS_ADVICE
 
     def _retire(self, rule: Learning) -> str:
-        ctx = self._screen.queue
-        reversal = revert.plan_revert(ctx, revert.select_by_name(ctx, rule["id"]))
-        self._screen.show_change(reversal.diff)
-        if not self._console.confirm("retire the rule"):
-            self._screen.print_lines("nothing was changed")
+        return RETIRED if retire_rule(self._screen, self._console, rule) else ""
+
+
+class EndedReview:
+    def __init__(self, screen: ReviewScreen, console: Console, found: Sequence[tuple[Learning, str]]) -> None:
+        """Prepare the questions. `found`: rules whose time is over, and why."""
+        self._screen, self._console, self._found = screen, console, list(found)
+        self.answers: list[str] = []
+
+    def run(self) -> None:
+        """Ask about each whether it is still true; `q` ends the whole review."""
+        for number, (rule, why) in enumerate(self._found, 1):
+            _print_card(self._screen, rule, f"Still true? {number} of {len(self._found)} — {why}")
+            self._ask_rule(rule, why, f"({number}/{len(self._found)})")
+
+    def _ask_rule(self, rule: Learning, why: str, place: str) -> None:
+        while True:
+            typed = self._console.read_key(f"{place} Keep it, edit it, retire it [{','.join(_ENDED_KEYS)}]? ")
+            if typed == "q":
+                raise InputEnded
+            if typed == "s":
+                return
+            if typed not in _ENDED_KEYS or typed == "?":
+                self._screen.print_keys(_ENDED_KEYS)
+            elif said := self._apply_answer(rule, why, typed):
+                self.answers.append(said)
+                return
+
+    def _apply_answer(self, rule: Learning, why: str, key: str) -> str:
+        """Carry it out; empty if nothing was decided."""
+        try:
+            self._screen.reload()
+            if key == "y":
+                return self._keep(rule)
+            if key == "e":
+                return REWORDED if reword_rule(self._screen, self._console, rule, why) else ""
+            return RETIRED if retire_rule(self._screen, self._console, rule) else ""
+        except (FileChanged, ReflectError) as error:
+            self._screen.print_error(error)
             return ""
-        wish = ApprovalRequest(rule["id"], rule["text"], rule["target"]["kind"])
-        done = revert.write_revert(ctx, reversal, find_approver(self._screen.cli, ctx, wish)[0])
-        self._screen.finish_answer(f"retired {rule['id']}", "" if rule["scope"] == "global" else done.target)
-        return RETIRED
+
+    def _keep(self, rule: Learning) -> str:
+        ctx = self._screen.queue
+        staleness.write_keep(ctx, rule, guard_dialog.find_guard_author(self._screen.cli, ctx, "keeping a rule"))
+        days = staleness.get_lifetime(ctx.store, rule["category"])
+        again = f"asked again in {plural(days, 'day')}" if days else "not asked again"
+        self._screen.finish_answer(f"{rule['id']} is still true; {again}")
+        return KEPT
+
+
+def _print_card(screen: ReviewScreen, rule: Learning, title: str) -> None:
+    place = screen.queue.place.label(rule["target"]["path"])
+    facts = [*candidate_view.format_field("in", place), *candidate_view.format_field("rule", rule["id"])]
+    screen.print_lines("", click.style(title, bold=True), "", *candidate_view.format_text(rule["text"]), "", *facts)
