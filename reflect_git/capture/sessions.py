@@ -31,6 +31,7 @@ _LOCK_SECONDS = 0.2
 _IDLE_SECONDS = 86400.0
 _IDLE_SECONDS_WITHOUT_PID = 3600.0
 _GIVE_UP_SECONDS = 30 * 86400.0
+_IMPORTED = "imported"
 
 
 def record_start(store: Store, transcript: str, folder: str, pid: str) -> None:
@@ -142,6 +143,44 @@ def count_past_signals(store: Optional[Store], env: Env, transcript: str) -> tup
             wanted = seen[0].is_attended or everything or facts["family"] in FAILURE_FAMILIES
             found, left_out = found + wanted, left_out + (not wanted)
     return found, left_out
+
+
+def list_transcripts(place: str, since: float = 0.0) -> list[str]:
+    """Return the transcripts of sessions that changed since then, oldest first. `place` is a file or a folder.
+
+    Transcripts of subagents are in deeper folders and do not count.
+    """
+    import glob  # no hook lists transcripts
+    import stat
+
+    folder = glob.escape(place)
+    patterns = (os.path.join(folder, "*.jsonl"), os.path.join(folder, "*", "*.jsonl"))
+    listed = [place] if os.path.isfile(place) else [path for one in patterns for path in glob.iglob(one)]
+    dated = []
+    for path in listed:
+        try:
+            found = os.stat(path, follow_symlinks=False)
+        except OSError:
+            continue
+        if stat.S_ISREG(found.st_mode) and found.st_mtime >= since:
+            dated.append((found.st_mtime, path))
+    return [path for _, path in sorted(dated)]
+
+
+def count_unread_sessions(store: Optional[Store], env: Env, since: float) -> int:
+    """Count the transcripts that changed since then and were never read; 0 after an import.
+
+    Only names and times of files are looked at, so that `status` can afford it.
+    """
+    if store is not None and os.path.lexists(store.private_path(_IMPORTED)):
+        return 0
+    listed = list_transcripts(os.path.abspath(paths.projects_dir(env)), since)
+    return sum(store is None or not session_state.has_cursor(store, path) for path in listed)
+
+
+def record_import(store: Store) -> None:
+    """Record that past sessions were imported, so that `status` does not offer it any more."""
+    files.create_exclusive(store.private_path(_IMPORTED))
 
 
 def skip_session(store: Store, transcript: str) -> None:

@@ -202,7 +202,7 @@ class CliContext:
 
     def print_hint(self, name: str, text: str) -> None:
         """Advice that a person can silence with `git config --global reflect.hint.<name> false`."""
-        if not self.json and self._is_hint_enabled(name):
+        if not self.json and self.is_hint_enabled(name):
             import click
 
             self.print_note(click.style(f"hint: {text}", fg="yellow"))
@@ -210,15 +210,20 @@ class CliContext:
                 click.style(f"hint: silence this with 'git config --global reflect.hint.{name} false'", dim=True)
             )
 
-    def _is_hint_enabled(self, name: str) -> bool:
-        from reflect_git.capture import service
+    def is_hint_enabled(self, name: str) -> bool:
+        """Return whether the person has not silenced this advice; without a store, only their global config counts."""
+        from reflect_git.store import opening
 
+        key = f"reflect.hint.{name.lower()}"
         try:
-            settings = service.open_store(self.env, self.store_option, create=False).git.get_user_config()
+            store = self.find_store()
+            if store is None:
+                value = opening.get_global_setting(self.env, key) or ""
+            else:
+                value = store.git.get_user_config().get(key, [""])[-1]
         except ReflectError:
             return True
-        values = settings.get(f"reflect.hint.{name.lower()}", ["true"])
-        return values[-1].lower() not in ("false", "no", "off", "0")
+        return value.lower() not in ("false", "no", "off", "0")
 
     def uses_color(self, tty: bool) -> bool:
         """Decide on colour: --color, then NO_COLOR, then CLICOLOR_FORCE, then whether it is a terminal."""

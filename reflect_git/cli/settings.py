@@ -209,6 +209,7 @@ ALL_SETTINGS = (
     ),
     Setting("reflect.own", "text", "", "machines that you accepted as yours", read_only="'sync' asks for each new one"),
     Setting("reflect.hint.init", "boolean", "true", "advice after 'init'", ALL),
+    Setting("reflect.hint.import", "boolean", "true", "offer in 'status' to import past sessions", ALL),
     Setting(
         "reflect.home",
         "path",

@@ -14,7 +14,7 @@ from reflect_git.store.repository import INBOX, Store
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Optional
 
     from reflect_git.store.config_file import Value
     from reflect_git.store.repository import Store
@@ -26,9 +26,13 @@ def locate_store(env: Mapping[str, str], override: str = "") -> str:
         return os.path.abspath(override)
     if env.get("REFLECT_GIT_HOME") or not paths.may_configure_home(env):
         return paths.store_home(env)
+    return paths.store_home(env, get_global_setting(env, "reflect.home"))
+
+
+def get_global_setting(env: Mapping[str, str], key: str) -> Optional[str]:
+    """Return a key of the user's global git config, or None. No store is needed."""
     program = find_git(env.get("PATH", ""), env.get("CLAUDE_PROJECT_DIR", ""))
-    git = Git(program, "/", git_dir=os.devnull, user=env)
-    return paths.store_home(env, git.get_global_setting("reflect.home"))
+    return Git(program, "/", git_dir=os.devnull, user=env).get_global_setting(key)
 
 
 def open_or_create(root: str, env: Mapping[str, str]) -> Store:

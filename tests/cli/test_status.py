@@ -20,6 +20,7 @@ from reflect_git.store.repository import Store
 from reflect_git.targets import improvements
 from reflect_git.targets.target_files import IMPROVEMENTS_FILE
 from tests.conftest import REPO, RunCli, SetZone
+from tests.sessions import CORRECTION, Session
 
 DAY = 86400
 
@@ -368,3 +369,99 @@ def test_a_rule_that_differs_from_its_file_is_counted(run_cli: RunCli, store: St
     assert [one["author"] for one in result["drift"]] == ["branch"]
     assert "drift" not in _rows(run_cli("status", cwd=shop).out)
     assert "drift" not in _rows(run_cli("status").out)
+
+
+OFFER = "not read yet: reflect-git import transcripts --since 30d --dry-run\n"
+
+
+def _past_session(home: Path, days_ago: float = 1.0) -> Session:
+    session = Session(home)
+    session.say(CORRECTION)
+    session.answer("Understood.")
+    os.utime(session.path, (time.time() - days_ago * DAY,) * 2)
+    return session
+
+
+def _count_offered(run_cli: RunCli) -> int:
+    """Return the count in the JSON, after checking that the screen offers the same."""
+    count = int(run_cli("status", "--json").json()["data"]["unread_sessions"])
+    was = "1 session in the last 30 days was" if count == 1 else f"{count} sessions in the last 30 days were"
+    shown = run_cli("status").err
+    assert (f"hint: {was} {OFFER}" in shown) == (OFFER in shown) == (count > 0)
+    return count
+
+
+def test_past_sessions_are_offered_until_they_are_imported(run_cli: RunCli, home: Path, store: Store) -> None:
+    assert _count_offered(run_cli) == 0
+    _past_session(home)
+    _past_session(home, days_ago=31)
+    assert _count_offered(run_cli) == 1
+    _past_session(home, days_ago=29)
+    assert _count_offered(run_cli) == 2
+    assert run_cli("import", "transcripts", "--since", "30d", "--dry-run").out.endswith("from 2 transcripts\n")
+    assert _count_offered(run_cli) == 2, "a dry run imports nothing"
+    run_cli("import", "transcripts", "--since", "30d")
+    _past_session(home, days_ago=2)
+    assert _count_offered(run_cli) == 0
+
+
+def test_past_sessions_are_offered_before_a_store_exists(run_cli: RunCli, home: Path, store_home: Path) -> None:
+    _past_session(home)
+    assert _count_offered(run_cli) == 1
+    run_cli("import", "transcripts", "--since", "30d", "--dry-run")
+    subprocess.run(["git", "config", "--global", "reflect.hint.import", "false"], check=True)
+    assert _count_offered(run_cli) == 0
+    assert not store_home.exists()
+
+
+def test_the_offer_can_be_dismissed_with_the_command_it_names(run_cli: RunCli, home: Path, store: Store) -> None:
+    _past_session(home)
+    silence = "git config --global reflect.hint.import false"
+    assert f"hint: silence this with '{silence}'\n" in run_cli("status").err
+    subprocess.run(silence.split(), check=True)
+    assert _count_offered(run_cli) == 0
+
+
+def test_sessions_that_were_read_are_not_offered(run_cli: RunCli, home: Path, store: Store) -> None:
+    """Whether by a hook, or by an import of that file alone or one that was stopped."""
+    first, second, _ = (_past_session(home) for _ in range(3))
+    first.run_hook("SessionStart", source="startup")
+    assert _count_offered(run_cli) == 2
+    run_cli("import", "transcripts", str(second.path))
+    assert _count_offered(run_cli) == 1
+
+
+def test_nothing_is_offered_to_people_with_signals_or_without_capture(
+    run_cli: RunCli, home: Path, store: Store
+) -> None:
+    _past_session(home)
+    assert _count_offered(run_cli) == 1
+    off = run_cli("status", "--json", env={"REFLECT_GIT_OFF": "1"})
+    assert off.json()["data"]["unread_sessions"] == 0
+    for number in range(10):
+        assert _count_offered(run_cli) == 1
+        _signal(store, f"use tool {number}")
+    assert _count_offered(run_cli) == 0
+
+
+def test_counting_past_sessions_does_not_read_them(home: Path, store: Store) -> None:
+    """An unreadable file counts too; links and the transcripts of subagents do not."""
+    session = _past_session(home)
+    session.path.write_bytes(b"\0")
+    session.path.chmod(0)
+    session.path.with_name("link.jsonl").symlink_to(session.path)
+    agents = session.path.with_suffix("") / "subagents"
+    agents.mkdir(parents=True)
+    (agents / "agent-1.jsonl").write_text("{}\n")
+    assert sessions.count_unread_sessions(store, os.environ, 0.0) == 1
+
+
+def test_a_fresh_store_says_what_comes_next(run_cli: RunCli, store: Store) -> None:
+    assert run_cli("status").err == "", "the row of capture says it"
+    run_cli("enable")
+    assert run_cli("status").err.startswith("hint: when you correct Claude, a proposed rule waits here")
+    assert run_cli("status", "--for-skill").err == ""
+    _signal(store, "one")
+    assert run_cli("status").err.startswith("hint: see what was noted: reflect-git review --all\n")
+    _signal(store, "two", confidence=3)
+    assert run_cli("status").err == "", "the row of what waits says it"

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +14,7 @@ import click
 from reflect_git import paths
 from reflect_git.candidates import import_sources
 from reflect_git.capture import service, sessions
+from reflect_git.capture.mine import get_size
 from reflect_git.cli.context import CliContext, one_line, printable, terminal_width
 from reflect_git.cli.options import SubcommandGroup, dry_run_option, json_option, yes_option
 from reflect_git.cli.output import candidate_view
@@ -52,7 +52,7 @@ def transcripts(cli: CliContext, path: str | None, since: str | None, dry_run: b
     You can stop it and run it again; nothing is captured twice. The lifetime of the signals starts today.
     """
     root = paths.projects_dir(cli.env)
-    found = _find_transcripts(path or root, service.parse_since(since) if since else "")
+    found = sessions.list_transcripts(path or root, parse_utc(service.parse_since(since)) if since else 0.0)
     if not found:
         when, hint = (f" that changed since {since}", "try an earlier --since") if since else ("", f"see '{root}'")
         raise ReflectError(f"no transcripts in '{path or root}'{when}", hint, "no-transcript")
@@ -64,6 +64,8 @@ def transcripts(cli: CliContext, path: str | None, since: str | None, dry_run: b
             _mine_transcript(cli, store, os.path.abspath(transcript), done, dry_run, recorded)
         except (ReflectError, OSError) as error:  # warn about an unreadable one and continue
             cli.print_note(click.style(printable(f"warning: {error}"), fg="yellow"))
+    if store and not dry_run and path is None:
+        sessions.record_import(store)
     if cli.json:
         cli.print_json({"transcripts": len(found), **asdict(done)})
         return
@@ -120,17 +122,6 @@ _register_source(
 _register_source(import_sources.LEARNINGS_MD, "Import a LEARNINGS.md, or all Markdown files in a folder.")
 
 
-def _find_transcripts(place: str, since: str) -> list[Path]:
-    """Return the transcripts of sessions, oldest first.
-
-    Transcripts of subagents are in deeper folders and do not count.
-    """
-    folder = Path(place)
-    listed = [folder] if folder.is_file() else [*folder.glob("*.jsonl"), *folder.glob("*/*.jsonl")]
-    dated = [(path.stat().st_mtime, path) for path in listed if path.is_file() and not path.is_symlink()]
-    return [path for when, path in sorted(dated) if not since or when >= parse_utc(since)]
-
-
 @dataclass
 class _ImportCounts:
     """`left_out` are those of sessions without a person."""
@@ -159,7 +150,7 @@ def _mine_transcript(
     done.new += found > 0
 
 
-def _with_progress(found: list[Path]) -> Iterator[Path]:
+def _with_progress(found: list[str]) -> Iterator[str]:
     """Yield each file and show a progress bar on a terminal after one second.
 
     The bar counts bytes, since sessions differ in size by a factor of 1,000.
@@ -168,7 +159,7 @@ def _with_progress(found: list[Path]) -> Iterator[Path]:
         yield from found
         return
     began = time.monotonic()
-    sizes = [path.stat().st_size for path in found]
+    sizes = [get_size(path) for path in found]
     with click.progressbar(length=sum(sizes), label="mining", file=sys.stderr, width=30) as bar:
         for path, size in zip(found, sizes, strict=True):
             yield path

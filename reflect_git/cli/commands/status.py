@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reflect_git import doctor, paths
-from reflect_git.capture import service
+from reflect_git.capture import service, sessions
 from reflect_git.cli import capture_switch
 from reflect_git.cli.capture_switch import CaptureState, get_capture_state
 from reflect_git.cli.context import CliContext, display_width, format_age, printable
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 _DRIFT_SECONDS = 0.3  # of looking through transcripts, on one screen that people wait for
+_OFFER_DAYS = 30  # Claude Code deletes older transcripts by default
+_FEW_SIGNALS = 10
 FORMATS = ("table", "statusline", "statusline-setup")
 
 
@@ -85,6 +87,7 @@ class StatusReport:
     guards_fired_today: int = 0
     guard_entry: str | None = None
     effect: str | None = None
+    unread_sessions: int = 0
 
 
 @click.command()
@@ -94,12 +97,11 @@ class StatusReport:
 @click.option(
     "--for-skill",
     is_flag=True,
-    expose_value=False,
     help="For /reflect-toggle: say if packages must be fetched.",
 )
 @json_option
 @click.pass_obj
-def status_command(cli: CliContext, form: str) -> None:
+def status_command(cli: CliContext, form: str, for_skill: bool) -> None:
     """Show capture, proposed rules, rules and what needs attention."""
     if form == "statusline-setup":
         _print_statusline_setup(cli)
@@ -135,10 +137,14 @@ def status_command(cli: CliContext, form: str) -> None:
     report.guards_fired_today = firings.count_today(store.git_dir, time.time())
     report.guard_entry = guard_entry.entry_state(cli.env, store.root) if report.guards else None
     report.effect = _describe_effect(store, cli.env, scan)
+    is_fresh = len(scan.columns["id"]) < _FEW_SIGNALS and capture.state == "on"
+    report.unread_sessions = _count_offered_sessions(cli, store) if is_fresh else 0
     if cli.json:
         cli.print_json(asdict(report))
-    else:
-        _print_rows(cli, build_rows(report, capture))
+        return
+    _print_rows(cli, build_rows(report, capture))
+    if is_fresh and not for_skill:
+        _print_next_step(cli, report)
 
 
 def _print_statusline_setup(cli: CliContext) -> None:
@@ -160,12 +166,41 @@ def _get_cwd() -> str:
 
 def _print_no_store(cli: CliContext, root: str, form: str) -> None:
     if cli.json:
-        cli.print_json(asdict(StatusReport(root)))
+        cli.print_json(asdict(StatusReport(root, unread_sessions=_count_offered_sessions(cli, None))))
     elif form == "table":
         cli.print_text(f"no store at '{printable(root)}' yet; the first capture creates it")
         is_called = capture_switch.find_hooks(cli.env).state != capture_switch.NONE
         begin = f"create it now with '{cli.format_command('init')}'" if is_called else capture_switch.NO_HOOKS_HINT
         cli.print_note(click.style(f"hint: {begin}", fg="yellow"))
+        _print_offer(cli, _count_offered_sessions(cli, None))
+
+
+def _count_offered_sessions(cli: CliContext, store: Store | None) -> int:
+    """Count the sessions that an import would be the first to read; 0 if the person silenced the offer."""
+    if cli.env.get("REFLECT_GIT_OFF") == "1":
+        return 0
+    count = sessions.count_unread_sessions(store, cli.env, time.time() - _OFFER_DAYS * 86400)
+    return count if count and cli.is_hint_enabled("import") else 0
+
+
+def _print_offer(cli: CliContext, count: int) -> None:
+    if count:
+        command = cli.format_command("import", "transcripts", "--since", f"{_OFFER_DAYS}d", "--dry-run")
+        verb = "was" if count == 1 else "were"
+        said = f"{plural(count, 'session')} in the last {_OFFER_DAYS} days {verb} not read yet: {command}"
+        cli.print_hint("import", said)
+
+
+def _print_next_step(cli: CliContext, report: StatusReport) -> None:
+    """Say what to do in a fresh store, unless a row above says it already."""
+    if report.unread_sessions:
+        _print_offer(cli, report.unread_sessions)
+    elif report.hooks is None or report.questions or report.questions_elsewhere or report.learnings:
+        return
+    elif report.weak_here:
+        cli.print_hint("start", f"see what was noted: {cli.format_command('review', '--all')}")
+    else:
+        cli.print_hint("start", "when you correct Claude, a proposed rule waits here for your review")
 
 
 def _add_record_counts(report: StatusReport, store: Store, scan: Scan, counted: WaitingCounts) -> None:

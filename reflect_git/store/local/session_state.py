@@ -85,6 +85,11 @@ def load_cursor(store: Store, transcript: str) -> Cursor:
     return cursor
 
 
+def has_cursor(store: Store, transcript: str) -> bool:
+    """Return whether the transcript was read at least once, or its session is known."""
+    return any(os.path.lexists(_get_path(store, state, transcript)) for state in ("open", "done"))
+
+
 def save_cursor(store: Store, cursor: Cursor, ended: bool = False) -> None:
     """Save the state. Signals are written before: after a kill in between they are mined again, with the same ids."""
     import json  # takes 10 ms, which a hook that finds nothing new saves
