@@ -181,7 +181,7 @@ ALL_SETTINGS = (
         "reflect.baton",
         "word",
         "off",
-        "give Claude the baton when a session resumes or was compacted",
+        "give Claude the baton after a resume or a compaction",
         words=("off", "resume"),
         guarded=("resume",),
     ),
