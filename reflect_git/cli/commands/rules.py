@@ -43,6 +43,11 @@ _ABSENT_NOTES = {
     "waiting": ("not in a file here yet; apply it with: reflect-git review",),
     "declined": ("declined on this machine", "apply it after all: reflect-git revert {}"),
 }
+_LOADED = {
+    "matching": "when a matching file is read",
+    "on request": "when Claude opens it",
+    "never": "not read by Claude Code",
+}
 _COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: "cyan", rules_at.REVERTED: "red"}
 
 
@@ -57,12 +62,13 @@ _COLOURS = {rules_at.ADDED: "green", rules_at.REWORDED: "cyan", rules_at.MOVED: 
 )
 @click.option("--decorative", is_flag=True, help="Rules that nothing enforces or counts, though it could be.")
 @click.option("--stale", is_flag=True, help="Rules that may no longer be true, with the reason.")
+@click.option("--budget", is_flag=True, help="Lines, rules and tokens of every instruction file.")
 @click.option("--diff", "compare", is_flag=True, help="Show the changes since --at.")
 @json_option
 @click.pass_obj
 def rules_command(
     cli: CliContext, only_global: bool, only_project: bool, everything: bool, target: str, words: str, at: str,
-    compare: bool, decorative: bool, stale: bool,
+    compare: bool, decorative: bool, stale: bool, budget: bool,
 ) -> None:  # fmt: skip
     """List the rules that apply here: approved and not reverted.
 
@@ -84,9 +90,14 @@ def rules_command(
         raise ReflectError("--stale is about the rules in force now", "leave out --at", "usage", EXIT_USAGE)
     if decorative and at:
         raise ReflectError("--decorative is about the rules in force now", "leave out --at", "usage", EXIT_USAGE)
+    if budget and (at or chosen or target or words or decorative or stale):
+        raise ReflectError("--budget is about every file here", "leave out the other options", "usage", EXIT_USAGE)
     store = cli.open_mined_store()
     if store is None:
         _print_no_store(cli)
+        return
+    if budget:
+        _print_budget(cli, store)
         return
     place = project_files.find_place(store, cli.env, get_cwd())
     target, is_global = cli.parse_listed_path(target)
@@ -109,6 +120,33 @@ def rules_command(
         _print_changes(cli, said, rules_at.list_changes(then, now))
     else:
         _print_answer(cli, then, bool(words or target), none="no rules were in force then")
+
+
+def _print_budget(cli: CliContext, store: Store) -> None:
+    """Print what each instruction file costs, and what would make long ones shorter."""
+    from reflect_git.memory import budget
+    from reflect_git.rules.context import load_context
+
+    found = budget.measure_files(load_context(store, cli.env, cli.scan(store), get_cwd()))
+    total = budget.count_session_tokens(found)
+    if cli.json:
+        cli.print_json({"tokens_per_session": total, "files": [one.as_json() for one in found]})
+        return
+    if not found:
+        cli.print_note("no instruction files here")
+        return
+    cli.print_line(click.style(f"{'lines':>7}{'rules':>7}{'tokens':>9}  file", bold=True))
+    room = candidate_view.text_width() - 25
+    for one in found:
+        when = "" if one.loaded == budget.ALWAYS else f" ({_LOADED[one.loaded]})"
+        name = one_line(printable(one.file), max(20, room - len(when)))
+        row = f"{one.lines:>7}{len(one.rules):>7}{one.tokens:>9,}  {name}{when}"
+        cli.print_line(click.style(row, fg="yellow") if one.is_over else row)
+    cli.print_text(f"every session loads about {total:,} tokens of them")
+    for one in found:
+        if one.is_over:
+            said = f"{plural(one.lines, 'line')} and {plural(len(one.rules), 'rule')}; Claude follows short files best"
+            cli.print_text(printable(f"'{one.file}' has {said}: {one.proposal}"))
 
 
 def _find_stale(store: Store, scan: Scan, place: project_files.Place, record_ids: list[str]) -> dict[str, Absent]:
