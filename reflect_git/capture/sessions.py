@@ -150,7 +150,7 @@ def list_transcripts(place: str, since: float = 0.0) -> list[str]:
 
     Transcripts of subagents are in deeper folders and do not count.
     """
-    import glob  # no hook lists transcripts
+    import glob  # few hooks list transcripts
     import stat
 
     folder = glob.escape(place)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reflect_git import paths
-from reflect_git.capture import detection, mine
+from reflect_git.capture import detection, mine, sessions
 from reflect_git.capture.summary import SessionSummary
 from reflect_git.errors import ReflectError
 from reflect_git.records.history import session_hash
@@ -73,18 +73,7 @@ class Session(NamedTuple):
 
 def list_transcripts(env: Mapping[str, str], since: float = 0.0) -> list[str]:
     """List the transcripts of sessions that changed since a time, the oldest first. Those of agents are left out."""
-    found = []
-    for folder, _, names in os.walk(paths.projects_dir(env)):
-        for name in names:
-            path = os.path.join(folder, name)
-            if name.endswith(".jsonl") and not name.startswith("agent-"):
-                try:
-                    moment = os.stat(path, follow_symlinks=False).st_mtime
-                except OSError:
-                    continue
-                if moment >= since:
-                    found.append((moment, path))
-    return [path for _, path in sorted(found)]
+    return sessions.list_transcripts(paths.projects_dir(env), since)
 
 
 def find_transcript(env: Mapping[str, str], session: str) -> str:
