@@ -112,6 +112,11 @@ def is_anchored(store: Store, judge: Mapping[str, str]) -> bool:
     return _load(store).get(_get_key(judge), {}).get("passed") is True
 
 
+def format_anchor(is_anchored: bool) -> str:
+    """Say what a score is worth."""
+    return "anchored" if is_anchored else "not anchored: this judge was not calibrated, or failed"
+
+
 def _get_key(judge: Mapping[str, str]) -> str:
     return digest("judge", *(judge.get(name, "") for name in _JUDGE_FIELDS))[:16]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from reflect_git.errors import ReflectError
-from reflect_git.web import pages
+from reflect_git.web import pages, reports
 from reflect_git.web.model import Call, Panel
 from reflect_git.web.site import HOME, Site
 
@@ -56,6 +56,20 @@ def _list_pages(panel: Panel) -> Iterator[tuple[str, dict[str, str]]]:
         yield from _list_parts("versions", {"file": file}, shown["pages"])
         for number in range(1, (shown["newest"] or 0) + 1):
             yield "version", {"file": file, "v": str(number)}
+    yield from _list_reports(panel)
+
+
+def _list_reports(panel: Panel) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the pages of evaluations, digests and skills that have data."""
+    empty = reports.list_empty(panel)
+    for name, show in reports.LISTS.items():
+        if name not in empty:
+            yield from _list_parts(name, {}, show(panel, _build_call(name, {})).data["pages"])
+    for record in reports.load_evaluations(panel):
+        yield "evaluation", {"id": record["id"]}
+    for period in reports.load_periods(panel):
+        shown = reports.show_digest(panel, _build_call("digest", {"period": period})).data
+        yield from _list_parts("digest", {"period": period}, shown["pages"])
 
 
 def _list_parts(name: str, fields: dict[str, str], count: int) -> Iterator[tuple[str, dict[str, str]]]:

@@ -16,7 +16,7 @@ from reflect_git import __version__, paths
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import day_number, escape_controls, local_day, parse_utc, plural
 from reflect_git.records.json_form import dumps
-from reflect_git.web import changes, charts, pages, today
+from reflect_git.web import changes, charts, pages, reports, today
 from reflect_git.web.model import Call, Page, Panel
 
 HOME = "today"
@@ -32,7 +32,7 @@ _ASSETS = {
 # In the order of the menu. A page that is not in the menu is reached from another one, which is then marked.
 MENU = {
     "today": "Today", "rules": "Rules", "versions": "Versions", "incidents": "Incidents", "trend": "Trend",
-    "machines": "Machines",
+    "evaluations": "Evaluations", "digests": "Digests", "skills": "Skills", "machines": "Machines",
 }  # fmt: skip
 _PARENTS = {
     "edit": "rules",
@@ -42,12 +42,16 @@ _PARENTS = {
     "version": "versions",
     "session": "versions",
     "incident": "incidents",
+    "evaluation": "evaluations",
+    "digest": "digests",
 }
 PAGES: dict[str, Callable[[Panel, Call], Page]] = {
     "today": today.show_today, "revert": today.show_revert, "edit": today.show_edit, "guard": today.show_guard,
     "capture": today.show_capture, "rules": pages.show_rules, "rule": pages.show_rule, "versions": pages.show_versions,
     "version": pages.show_version, "session": pages.show_session, "incidents": pages.show_incidents,
     "incident": pages.show_incident, "trend": pages.show_trend, "machines": pages.show_machines,
+    "evaluations": reports.show_evaluations, "evaluation": reports.show_evaluation, "digests": reports.show_digests,
+    "digest": reports.show_digest, "skills": reports.show_skills,
 }  # fmt: skip
 _STATUS_BY_CODE = {"unknown-id": 404, "unknown-version": 404, "no-candidate": 409, "changed": 409, "file-changed": 409}
 
@@ -68,6 +72,12 @@ class Answer(NamedTuple):
 
 
 Link = Callable[..., str]
+
+
+def list_menu(panel: Panel) -> dict[str, str]:
+    """Return the menu without the pages that have nothing to show."""
+    empty = reports.list_empty(panel)
+    return {name: words for name, words in MENU.items() if name not in empty}
 
 
 def build_link(name: str, /, **fields: object) -> str:
@@ -152,7 +162,8 @@ class Site:
         project = panel.ctx.place.project
         state, words = panel.switch.describe()
         around = {
-            "page": page.data, "title": page.title, "menu": MENU, "here": _PARENTS.get(name, name), "name": name,
+            "page": page.data, "title": page.title, "menu": list_menu(panel),
+            "here": _PARENTS.get(name, name), "name": name,
             "project": project["name"] if project else "", "capture": state, "capture_words": words,
             "can_write": not call.is_read_only and not self._is_static, "form_token": call.get_token,
             "is_private": panel.is_private, "query": call.fields, "problem": problem,

@@ -16,7 +16,9 @@ import pytest
 from bench import generate
 from bench.panel_store import make_home
 from tests.conftest import REPO
+from tests.web.large_store import build_panel
 from tests.web.panel_client import RunningPanel
+from tests.web.reported_store import add_reports
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -29,6 +31,7 @@ IS_CI = bool(os.environ.get("CI"))
 PAGES = (
     "today", "today?weak=1", "rules", "rules?scope=here&sort=effect", "rules?q=nothing+has+this", "versions",
     "version?v=9&from=3", "incidents", "trend", "trend?weeks=12&scope=here", "machines", "capture",
+    "evaluations", "digests", "digest?period=2026-W07", "skills",
 )  # fmt: skip
 WIDTH, HEIGHT = 1280, 800
 
@@ -57,6 +60,7 @@ def large(tools: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("large") / "home"
     make_home(home)
     (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n", encoding="utf-8")
+    add_reports(build_panel(home))
     return home
 
 
@@ -118,8 +122,16 @@ def _list_addresses(watcher: Watcher) -> list[str]:
     watcher.go("rules")
     rule = watcher.data("rules.json?scope=here")["rules"][3]["id"]
     incident = watcher.data("incidents.json")["incidents"][0]["key"]
+    evaluation = watcher.data("evaluations.json")["evaluations"][-1]["id"]
     edit = f"edit?id={rule}&text=Another+wording."
-    return [*PAGES, f"rule?id={rule}", edit, f"revert?name={rule}", f"incident?key={incident}"]
+    return [
+        *PAGES,
+        f"rule?id={rule}",
+        edit,
+        f"revert?name={rule}",
+        f"incident?key={incident}",
+        f"evaluation?id={evaluation}",
+    ]
 
 
 def test_pages_open_without_errors_and_are_accessible(watcher: Watcher) -> None:
@@ -149,7 +161,7 @@ def test_pages_open_without_errors_and_are_accessible(watcher: Watcher) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast_in_both_schemes(watcher: Watcher, scheme: Any) -> None:
     watcher.page.emulate_media(color_scheme=scheme)
-    for address in ("today", "rules", "machines", "trend"):
+    for address in ("today", "rules", "machines", "trend", "evaluations", "skills"):
         watcher.go(address)
         watcher.page.evaluate(AXE.read_text(encoding="utf-8"))
         found = watcher.page.evaluate("() => axe.run(document, {runOnly: ['color-contrast']})")["violations"]

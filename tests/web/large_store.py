@@ -13,10 +13,13 @@ from reflect_git.web.site import Answer, Site
 
 
 def build_panel(home: Path, is_private: bool = True) -> Panel:
-    env = generate.build_env(home)
+    return build_panel_in(generate.build_env(home), home / "shop", is_private)
+
+
+def build_panel_in(env: Mapping[str, str], project: Path, is_private: bool = True) -> Panel:
     store = service.open_recovered_store(env, create=False)
     switch = CaptureSwitch(lambda: ("on", "on"), lambda span: None, lambda: None)
-    return Panel(store, env, str(home / "shop"), reader.scan, switch, is_private)
+    return Panel(store, env, str(project), reader.scan, switch, is_private)
 
 
 def ask(site: Site, page: str, fields: Mapping[str, str] | None = None) -> Answer:
@@ -32,5 +35,5 @@ def list_pages(site: Site) -> list[tuple[str, dict[str, str]]]:
         ("rules", {"q": "pnpm", "scope": "here"}), ("rule", {"id": rule}), ("edit", {"id": panel.rules[0].id}),
         ("revert", {"name": rule}), ("versions", {}), ("version", {"v": "9"}), ("incidents", {}),
         ("incidents", {"all": "1", "page": "2"}), ("trend", {}), ("trend", {"weeks": "104"}), ("machines", {}),
-        ("capture", {}),
+        ("capture", {}), ("evaluations", {}), ("digests", {}), ("skills", {}),
     ]  # fmt: skip

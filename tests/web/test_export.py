@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tests.conftest import RunCli
 from tests.faults import git
 from tests.rules.queues import capture_signal
 from tests.sessions import Session
+from tests.web import reported_store
+from tests.web.large_store import build_panel_in
 
 MARKER = "xylophone"
 
@@ -70,3 +73,21 @@ def test_a_folder_with_files_is_left_alone(project: Path, run_cli: RunCli, tmp_p
     refused = run_cli("panel", "--export", str(tmp_path), cwd=project)
     assert (refused.code, [path.name for path in tmp_path.iterdir()]) == (1, ["thesis.txt"])
     assert run_cli("panel", "--private", cwd=project).code == 2
+
+
+def test_reports_are_exported_without_private_texts(
+    marked: Store, project: Path, run_cli: RunCli, tmp_path: Path
+) -> None:
+    run_cli("panel", "--export", str(tmp_path / "before"), cwd=project)
+    assert not {"evaluations.html", "digests.html", "skills.html"} & set(read_files(tmp_path / "before"))
+    reported_store.add_reports(build_panel_in(os.environ, project))
+    for folder, option in (("shared", ()), ("own", ("--private",))):
+        assert run_cli("panel", "--export", str(tmp_path / folder), *option, cwd=project).code == 0
+        found = read_files(tmp_path / folder)
+        assert {"evaluations.html", "digests.html", "digest-2026-W07.html", "skills.html"} <= set(found)
+        assert len([name for name in found if name.startswith("evaluation-EVL-")]) == 3
+        with_marker = {name.partition("-")[0] for name, text in found.items() if reported_store.MARKER in text}
+        assert ({"evaluation", "digest"} <= with_marker) == bool(option) and (option or not with_marker)
+        for name, text in found.items():
+            if name.startswith(("evaluation", "digest", "skills")):
+                assert set(re.findall(r'(?:href|src)="([^"#]+)"', text)) - set(found) == set(), name

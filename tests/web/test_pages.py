@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 
 from bench.panel_store import RULES, make_home
+from reflect_git.store.repository import Store
 from reflect_git.web.site import MENU, PAGES, Site
-from tests.web.large_store import ask, build_panel, list_pages
+from tests.web.large_store import ask, build_panel, build_panel_in, list_pages
+from tests.web.reported_store import ADVICE, LINES, MARKER, add_reports
 
 MAX_HTML = 60 << 10
 
@@ -133,3 +136,82 @@ def test_texts_that_stay_are_left_out_for_others(tmp_path: Path) -> None:
         if name not in ("edit", "revert", "capture"):
             body = ask(shared, name, fields).body.decode()
             assert quote not in body and cause not in body, name
+
+
+@pytest.fixture
+def reported(store: Store, project: Path) -> Site:
+    site = Site(build_panel_in(os.environ, project))
+    assert not {"evaluations", "digests", "skills"} & _list_menu(site), "they are in the menu once there is something"
+    add_reports(site.panel)
+    return site
+
+
+def _list_menu(site: Site) -> set[str]:
+    found = re.search(r"<header>.*</header>", ask(site, "rules").body.decode(), re.S)
+    return set(re.findall(r'href="(\w+)"', found[0])) if found else set()
+
+
+def test_pages_are_in_the_menu_once_they_have_data(reported: Site) -> None:
+    assert set(MENU) <= _list_menu(reported)
+    for name in ("evaluations", "digests", "skills"):
+        assert f'href="{name}" aria-current="page"' in ask(reported, name).body.decode()
+
+
+def test_every_mean_says_whether_it_is_anchored(reported: Site) -> None:
+    data, text = read_data(reported, "evaluations"), ask(reported, "evaluations").body.decode()
+    assert [(one["mean"], one["count"], one["anchored"]) for one in data["means"]] == [(2.5, 2, True), (4.5, 1, False)]
+    assert [row[1:3] for row in _read_cells(text)] == [
+        [f"{one['overall']:.2f}", "anchored" if one["anchored"] else "not anchored"] for one in data["evaluations"]
+    ]
+    assert re.findall(r"Mean <strong>([\d.]+)</strong> of .*?>((?:not )?anchored)<", text) == [
+        ("2.50", "anchored"), ("4.50", "not anchored"),
+    ]  # fmt: skip
+    for one in data["evaluations"]:
+        shown = ask(reported, "evaluation", {"id": one["id"]}).body.decode()
+        assert (">not anchored</span></h1>" in shown, ">anchored</span></h1>" in shown) == (
+            not one["anchored"], one["anchored"],
+        )  # fmt: skip
+
+
+def test_a_suggestion_is_answered_where_it_can_be(reported: Site) -> None:
+    (one,) = read_data(reported, "evaluations")["suggestions"]
+    assert (one["text"], one["priority"]) == (ADVICE, 4)
+    text = ask(reported, "evaluations").body.decode()
+    assert f"at={one['at']}" in text
+    question = read_data(reported, "today", at=one["at"], weak="1")["question"]
+    assert (question["id"], question["text"]) == (one["at"], ADVICE.rstrip("."))
+    shown = read_data(reported, "evaluation", id=one["evaluation"])
+    assert {found["kind"] for found in shown["findings"]} == {"weakness", "suggests"} and MARKER in shown["analysis"]
+
+
+def test_a_digest_has_its_lines_with_ids(reported: Site) -> None:
+    assert [one["period"] for one in read_data(reported, "digests")["digests"]] == ["2026-W07", "2026-01", "2025-12"]
+    parts = [read_data(reported, "digest", period="2026-W07", page=str(number)) for number in (1, 2, 3)]
+    assert [len(one["list"]) for one in parts] == [50, 50, LINES + 2 - 100] and parts[0]["pages"] == 3
+    decided, learned = parts[0]["list"][:2]
+    assert (decided["section"], decided["ids"]) == ("decided", decided["rules"]) and len(learned["ids"]) == 5
+    for number in (1, 2, 3):
+        html = ask(reported, "digest", {"period": "2026-W07", "page": str(number)})
+        assert len(html.body) <= MAX_HTML
+        assert all(one["ids"][0] in html.body.decode() for one in parts[number - 1]["list"])
+        assert f'href="rule?id={decided["ids"][0]}"'.encode() in html.body or number > 1
+    assert ask(reported, "digest", {"period": "2025-W50"}).status == 404, "its month has its lines"
+
+
+def test_skills_and_drafts(reported: Site) -> None:
+    data, text = read_data(reported, "skills"), ask(reported, "skills").body.decode()
+    (skill,), (draft,) = data["skills"], data["drafts"]
+    assert (skill["name"], skill["uses"], draft["edited"]) == ("release", 0, False)
+    assert f'href="rule?id={skill["rule"]}"' in text and f"reflect-git skills edit tune-{MARKER}" in text
+
+
+def test_texts_of_reports_are_left_out_for_others(reported: Site, project: Path) -> None:
+    shared = Site(build_panel_in(os.environ, project, is_private=False))
+    evaluation = read_data(reported, "evaluations")["evaluations"][-1]["id"]
+    for name, fields in (
+        ("evaluations", {}), ("evaluation", {"id": evaluation}), ("digests", {}), ("digest", {"period": "2026-W07"}),
+        ("skills", {}),
+    ):  # fmt: skip
+        for end in ("", ".json"):
+            assert MARKER.encode() not in ask(shared, name + end, fields).body, name
+        assert (MARKER.encode() in ask(reported, name, fields).body) == (name != "digests"), name

@@ -183,7 +183,7 @@ def _print_done(cli: CliContext, ctx: Context, done: Sequence[Evaluation]) -> No
             cli.print_line(f"    {one_line(f'suggests: {suggestion.text}', terminal_width() - 4)}")
     scores = [one.record["overall"] for one in done if one.record["overall"] is not None]
     if scores:
-        note = format_anchor(all(one.record["anchored"] for one in done))
+        note = calibrate.format_anchor(all(one.record["anchored"] for one in done))
         cli.print_text(f"mean {sum(scores) / len(scores):.2f} of {plural(len(scores), 'score')}, {note}")
     right, pairs = calibrate.count_agreement(cli.scan(ctx.store).other_records.values())
     if pairs:
@@ -197,11 +197,6 @@ def _print_done(cli: CliContext, ctx: Context, done: Sequence[Evaluation]) -> No
     cli.print_note(f"{tokens:,} tokens, {spent}; {total} of ${cap:.2f} today")
     if any(one.record["recommendation"] == "update" for one in done):
         cli.print_hint("suggestions", f"see what it suggests: {cli.format_command('suggestions')}")
-
-
-def format_anchor(is_anchored: bool) -> str:
-    """Say what a score is worth."""
-    return "anchored" if is_anchored else "not anchored: this judge was not calibrated, or failed"
 
 
 def _print_evaluation(cli: CliContext, record: dict[str, Any]) -> None:
@@ -267,7 +262,7 @@ def _list(cli: CliContext) -> None:
 
 def _show(cli: CliContext, wanted: str) -> None:
     """Print an evaluation: figures, the analysis while it exists, and what the recommendation led to."""
-    from reflect_git.judge import suggestions
+    from reflect_git.judge import calibrate, suggestions
     from reflect_git.store import api
 
     ctx = open_context(cli)
@@ -282,7 +277,7 @@ def _show(cli: CliContext, wanted: str) -> None:
     judge, used = record["judge"], record["usage"]
     fields = [
         ("when", format_local_time(record["timestamp"])), ("judge", f"{judge['kind']} {judge['model']}"),
-        ("score", format_anchor(record["anchored"])),
+        ("score", calibrate.format_anchor(record["anchored"])),
         ("versions", ", ".join(f"{name} v{number}" for name, number in record["versions"].items())),
         ("cost", f"{used['input'] + used['output']:,} tokens, ${used['usd']:.4f}"),
         ("analysis", found.analysis or "(expired)"),
