@@ -29,7 +29,11 @@ def printed(asked_session: AskedSession, *words: str) -> dict[str, Any]:
 
 
 def lines_after(question: dict[str, Any]) -> list[str]:
-    return str(question["question"]).rpartition("\n---\n")[2].split("\n")
+    """Return the lines below the text, without those that say how often it was seen and what it would have matched."""
+    lines = str(question["question"]).rpartition("\n---\n")[2].split("\n")
+    assert [line.partition(":")[0] for line in lines].count("About") == 1
+    assert [line.partition(":")[0] for line in lines].count("Backtest") == 1
+    return [line for line in lines if line.partition(":")[0] not in ("About", "Backtest")]
 
 
 def test_a_quote_is_not_asked_about_until_it_is_worded(asked_session: AskedSession) -> None:

@@ -34,7 +34,7 @@ def require_agreement(store: Store) -> Reader:
 
 
 def test_the_golden_store(golden: Store) -> None:
-    assert len(require_agreement(golden).records) == 5
+    assert len(require_agreement(golden).records) == 8
 
 
 @pytest.fixture
