@@ -20,6 +20,7 @@ from bench import (
     generate,
     reading,
     reliability,
+    remembering,
     reviewing,
     run,
     scoring,
@@ -38,7 +39,7 @@ from reflect_git.store.repository import Store
 def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting]:
     """Generate stores in the folder of this test, not in the shared temporary folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for module in (capture, reading, reviewing):
+    for module in (capture, reading, remembering, reviewing):
         monkeypatch.setattr(module, "ROUNDS", 3)
     work = tmp_path / "work"
     work.mkdir()
@@ -122,6 +123,16 @@ def test_hooks_at_once_lose_nothing(setting: Setting, monkeypatch: pytest.Monkey
     assert table.rows[-1] == together.rows[-1] == Row("captures lost", ratio=0, ceiling=0)
     assert "8 captures" in table.notes[0]
     assert [row.name for row in together.rows[1:3]] == ["6 hooks", "6 hooks, the first of a store"]
+
+
+@pytest.mark.skipif(not reading.PROGRAM.exists(), reason="the console program is not installed beside this Python")
+def test_search_incidents_and_digest_are_measured(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembering, "SIZES", (200,))
+    (table,) = remembering.tables(setting)
+    assert [row.name for row in table.rows] == [
+        remembering.FLOOR, "search at 200, warm", "incidents at 200, warm", "digest --week at 200, warm",
+    ]  # fmt: skip
+    assert [row.ceiling for row in table.rows] == [None, 4.0, 4.0, 4.0]
 
 
 @pytest.mark.skipif(not reading.PROGRAM.exists(), reason="the console program is not installed beside this Python")
