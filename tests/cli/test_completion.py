@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from reflect_git.records.schema import CATEGORIES
 from tests.conftest import REPO, RunCli
 from tests.stories.terminal import Terminal
 
@@ -74,9 +75,13 @@ def test_ids_backups_and_settings_are_offered(run_cli: RunCli, home: Path, tmp_p
         ("approve SIG", [second]), ("approve sig", [second]), (f"dismiss {second[:-2]}", [second]),
         ("edit LRN", [rule]), ("revert LRN", [rule]), (f"propose {rule} LRN", []), ("purge LRN", [rule]),
         ("restore backup", [backup]),
-        ("config ttl", ["ttl"]), ("config reflect.tt", ["reflect.ttl"]), (f"--store {tmp_path}/none edit L", []),
+        ("config compact", ["compact.keep"]), (f"--store {tmp_path}/none edit L", []),
     ):  # fmt: skip
         assert _offered(run_cli, home, tmp_path, f"reflect-git {words}") == found, words
+    lifetimes = ["ttl", *(f"ttl.{category}" for category in CATEGORIES)]
+    assert _offered(run_cli, home, tmp_path, "reflect-git config ttl") == lifetimes
+    with_prefix = [f"reflect.{name}" for name in lifetimes]
+    assert _offered(run_cli, home, tmp_path, "reflect-git config reflect.tt") == with_prefix
     assert sorted(_offered(run_cli, home, tmp_path, "reflect-git show SIG")) == sorted([first, second])
     made = run_cli("show", rule, "--json").json()["data"]["decisions"][0]["id"]
     for verb in ("show", "revert"):
