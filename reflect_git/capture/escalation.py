@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ATTEMPTS = 3
 _MAX_BYTES = 4 << 20
 _SECONDS = 1.0
+_WAIT_SECONDS, _PAUSE = 0.5, 0.02
+_TAIL = 1 << 18
 _MAX_SHOWN = 200
 
 
@@ -33,8 +35,9 @@ def build_hint(event: Mapping[str, Any], projects: str) -> str:
     command = parse_command(given.get("command"))
     if not _get_problems(command):
         return ""
-    turns = _read_last_turns(_find_transcript(event), projects)
-    tried = find_attempts(turns, command, str(event.get("tool_use_id")))
+    path, call = _find_transcript(event), str(event.get("tool_use_id"))
+    _wait_for_call(path, call)
+    tried = find_attempts(_read_last_turns(path, projects), command, call)
     return _format_hint([*tried, command]) if len(tried) == ATTEMPTS - 1 and _is_new(command, tried) else ""
 
 
@@ -78,6 +81,17 @@ def _find_transcript(event: Mapping[str, Any]) -> str:
         return path
     name = "".join(char for char in str(agent) if char.isalnum() or char in "-_")
     return os.path.join(path[: -len(".jsonl")], "subagents", f"agent-{name}.jsonl")
+
+
+def _wait_for_call(path: str, call: str) -> None:
+    """Wait a moment until the transcript has the present call, and so everything before it: the client writes late."""
+    wanted, end = call.encode("utf-8", "replace"), time.monotonic() + _WAIT_SECONDS
+    while time.monotonic() < end:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.stat(path).st_size - _TAIL))
+            if wanted in file.read(_TAIL):
+                return
+        time.sleep(_PAUSE)
 
 
 def _read_last_turns(path: str, projects: str) -> list[Turn]:

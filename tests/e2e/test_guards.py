@@ -201,7 +201,7 @@ def test_claude_is_sent_back_once_before_it_is_done(client: Client, model: Model
         screen.say("/exit")  # `exit_client` would take the reminder on the screen for an error
         screen.expect("client ended with 0")
     (transcript,) = client.transcripts()
-    assert [one["outcome"] for one in read_firings(store, transcript.stem)] == ["denied"]
+    assert [one["outcome"] for one in read_firings(store, transcript.stem)] == ["denied", "ignored"]
     model.turns = [write("c.py"), Turn("Finished.")]
     run = client.run_print("add c")  # nobody is there
     assert run.code == 0 and len(model.list_requests()) == 10

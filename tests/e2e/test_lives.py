@@ -47,10 +47,12 @@ def test_a_killed_session_is_picked_up_by_the_next(
         screen.say(CORRECTION, "TWO")
         os.kill(screen.get_pid(), signal.SIGKILL)
         screen.expect("client ended with 137")
-    assert not inbox_ids(store_home)
+    noticed = inbox_ids(store_home)
+    assert len(noticed) == 1, "the correction was stored when it was sent"
     client.run_print("hello")
     (said,) = list_messages(signals())
     assert "uv" in said
+    assert inbox_ids(store_home) > noticed, "the next session stores the summary of the killed one"
 
 
 def test_a_closed_terminal(client: Client, model: Model, signals: Signals) -> None:
