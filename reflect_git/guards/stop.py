@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from reflect_git.guards.check import (
     find_firings,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _AGENT_TOOLS = ("Agent", "Task")
 _REFUSED = "<tool_use_error>"
 _MAX_LOG_BYTES = 1 << 22
+_WAIT_SECONDS, _PAUSE = 0.5, 0.02
 
 
 def decide(
@@ -55,7 +57,7 @@ def decide(
         log_problem(root, env, problem)
     mine = [guard for guard in likely if guard.mode in ("watch", "deny") and not guard.agent]
     guards = [guard for guard in mine if "requires" in guard.matcher]
-    turn = next((one for one in iter_turns(read_entries()) if one.prompt == prompt), None) if guards else None
+    turn = _find_turn(event, read_entries) if guards else None
     if turn is None or _has_fired(git_dir, event) is not is_again:
         return {}
     folder, top = find_project(event, env)
@@ -68,6 +70,21 @@ def decide(
     rules = "\n".join(f"{format_rule(guard)}\nRun first: {format_required(guard.matcher)}" for guard in stopping)
     said = "Not done yet: files were edited, and a command that a rule of the user requires did not run after that."
     return {"decision": "block", "reason": f"{said}\n{rules}"}
+
+
+def _find_turn(event: Entry, read_entries: Callable[[], Iterable[Entry]]) -> Optional[Turn]:
+    """Return the turn that ends, once the transcript has its last words; None if they do not come.
+
+    The client writes its transcript a moment late: a command that ran could be missing.
+    """
+    last, end = event.get("last_assistant_message"), time.monotonic() + _WAIT_SECONDS
+    while True:
+        turn = next((one for one in iter_turns(read_entries()) if one.prompt == event["prompt_id"]), None)
+        if not isinstance(last, str) or not last.strip() or (turn and turn.text and turn.text in last):
+            return turn
+        if time.monotonic() > end:
+            return None
+        time.sleep(_PAUSE)
 
 
 def _has_fired(git_dir: str, event: Entry) -> bool:
@@ -86,13 +103,16 @@ def format_required(matcher: Mapping[str, Any]) -> str:
 
 
 class Turn:
-    """A prompt and the calls after it, in order. `failed` maps the calls that ended to whether they failed to run."""
+    """A prompt and the calls after it, in order. `failed` maps the calls that ended to whether they failed to run.
 
-    __slots__ = ("cwd", "failed", "prompt", "session", "timestamp", "uses")
+    `text` is what Claude said last.
+    """
+
+    __slots__ = ("cwd", "failed", "prompt", "session", "text", "timestamp", "uses")
 
     def __init__(self, prompt: str) -> None:
         self.prompt = prompt
-        self.session = self.timestamp = self.cwd = ""
+        self.session = self.timestamp = self.cwd = self.text = ""
         self.uses: list[tuple[str, str, Mapping[str, Any], str]] = []  # id, tool, input, working folder
         self.failed: dict[str, bool] = {}
 
@@ -148,6 +168,8 @@ def _add_entry(turn: Turn, entry: Entry) -> None:
             turn.cwd, turn.timestamp = str(entry.get("cwd") or ""), str(entry.get("timestamp") or "")
             turn.session = str(entry.get("sessionId") or "")
             turn.uses.append((str(block.get("id")), str(block.get("name")), block["input"], turn.cwd))
+        elif kind == ("assistant", "text"):
+            turn.text = str(block.get("text")).strip()
         elif kind == ("user", "tool_result"):
             use, is_error = str(block.get("tool_use_id")), block.get("is_error") is True
             is_edit = any(use == each and tool in EDITORS for each, tool, _, _ in turn.uses)

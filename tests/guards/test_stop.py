@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reflect_git.errors import ReflectError
-from reflect_git.guards import entry, form
+from reflect_git.guards import entry, form, stop
 from reflect_git.guards.match import Call, find_match
 from reflect_git.guards.stop import iter_turns
 from reflect_git.guards.table import Guard
@@ -224,3 +224,13 @@ def test_the_entry_is_there_while_such_a_guard_exists(store_home: Path, home: Pa
     assert entry.entry_state(os.environ) == entry.MISSING
     assert entry.remove_entry(os.environ)
     assert settings_file.read_bytes() == before
+
+
+def test_a_transcript_that_comes_late_is_waited_for_and_one_that_does_not_come_lets_the_turn_end() -> None:
+    asked = {"type": "user", "promptId": "p1", "message": {"content": "go"}}
+    said = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Done."}]}}
+    event = {"prompt_id": "p1", "last_assistant_message": "Done."}
+    states: list[list[dict[str, Any]]] = [[asked], [asked], [asked, said]]
+    turn = stop._find_turn(event, lambda: states.pop(0))
+    assert turn is not None and turn.text == "Done." and states == []
+    assert stop._find_turn(event, lambda: [asked]) is None
