@@ -9,7 +9,7 @@ _TIMEOUT = 5.0
 
 
 def find_syntax_error(path: str) -> str:
-    """Return the first syntax error of a `.sh` or `.py` file; empty if there is none."""
+    """Return the first syntax error of a `.sh` or `.py` file, or an empty text."""
     if path.endswith(".py"):
         try:
             compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -215,10 +215,10 @@ def _find_root(ctx: Context, folder: str) -> str | None:
 def _list_steps(calls: Iterable[ToolCall], home: str) -> Iterator[Step]:
     """Yield the steps of a session. Repeats in a row count once; commands that only look around are left out."""
     tokens, last = 0, ""
-    written: Counter[str] = Counter()
+    written: dict[str, int] = {}
     for made in calls:
-        written[made.message] = made.tokens  # several calls of one message repeat its figure
-        tokens = written.total()
+        tokens += made.tokens - written.get(made.message, 0)  # several calls of one message repeat its figure
+        written[made.message] = made.tokens
         for purpose, command in _describe_call(made, home):
             if purpose != last:
                 yield Step(purpose, command[:_MAX_COMMAND], made.timestamp, tokens)
