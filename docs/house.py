@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -32,7 +32,10 @@ LAYERS = (
     ("errors", "paths"),
 )
 MAX_FOLDER_MODULES = 20
-MAX_MODULES = 360
+MAX_MODULES = 370
+# Both may only fall. A late import belongs at a real seam: the hook path, a heavy library, a cycle.
+MAX_LATE_IMPORTS = 620
+MAX_USED_ONCE = 1800
 # Names from before the tree had layers. No file, folder or part of a file name may use one again.
 OLD_NAMES = frozenset(
     "sitting sittings stains desk deck portrait corpses spool glance chronicle mainline fold folding forgetting "
@@ -52,7 +55,10 @@ class Function:
 
 @dataclass(frozen=True)
 class Module:
-    """One file. `package` is the folder or file directly below `reflect_git`; `imports` are other such packages."""
+    """One file. `package` is the folder or file directly below `reflect_git`; `imports` are other such packages.
+
+    `late_imports` counts import statements inside functions. `used_once` are private functions with one mention.
+    """
 
     name: str
     path: str
@@ -61,6 +67,8 @@ class Module:
     lines: int
     imports: frozenset[str]
     functions: tuple[Function, ...]
+    late_imports: int
+    used_once: tuple[str, ...]
 
     @property
     def is_package(self) -> bool:
@@ -83,7 +91,9 @@ def _load_module(path: Path, package: Path, packages: set[str]) -> Module:
     imports = {word for found in _iter_imports(tree, package.name) for word in found} & packages - {parts[0]}
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
     functions = tuple(_list_functions(tree, name))
-    return Module(name, relative.as_posix(), parts[0], summary, text.count("\n"), frozenset(imports), functions)
+    late, once = count_late_imports(tree), tuple(find_used_once(tree))
+    lines = text.count("\n")
+    return Module(name, relative.as_posix(), parts[0], summary, lines, frozenset(imports), functions, late, once)
 
 
 def _iter_imports(tree: ast.AST, package: str) -> Iterator[tuple[str, ...]]:
@@ -101,6 +111,26 @@ def _list_functions(tree: ast.AST, module: str) -> Iterator[Function]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield Function(f"{module}.{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1)
+
+
+def count_late_imports(tree: ast.AST) -> int:
+    """Count the import statements inside functions."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inside = (node for function in functions for node in ast.walk(function))
+    return len({node.lineno for node in inside if isinstance(node, (ast.Import, ast.ImportFrom))})
+
+
+def find_used_once(tree: ast.AST) -> Iterator[str]:
+    """Yield the private functions and methods that their module mentions once."""
+    mentions = Counter(
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))
+    )  # fmt: skip
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    named = Counter(function.name for function in functions)
+    for name, times in named.items():
+        if name.startswith("_") and not name.startswith("__") and times == mentions[name] == 1:
+            yield name
 
 
 def count_imports(found: Iterable[Module]) -> dict[str, Counter[str]]:
@@ -133,11 +163,21 @@ def format_report(found: Sequence[Module]) -> str:
         *_format_tree(found),
         f"Modules: {len(found)} (at most {MAX_MODULES}); in the fullest folders (at most {MAX_FOLDER_MODULES}): "
         + ", ".join(f"{folder} {count}" for folder, count in count_folders(found).most_common(3)), "",
+        f"Late imports: {sum(module.late_imports for module in found)} (at most {MAX_LATE_IMPORTS}); most in: "
+        + _format_most(found, lambda module: module.late_imports),
+        f"Private functions used once: {sum(len(module.used_once) for module in found)} (at most {MAX_USED_ONCE}); "
+        "most in: " + _format_most(found, lambda module: len(module.used_once)), "",
         f"Lines of a module: {_format_spread([module.lines for module in found])}", "",
         *_format_largest((module.lines, module.name) for module in found), "",
         f"Lines of a function: {_format_spread([function.lines for function in functions])}", "",
         *_format_largest((function.lines, function.name) for function in functions),
     ])  # fmt: skip
+
+
+def _format_most(found: Iterable[Module], count: Callable[[Module], int]) -> str:
+    """Return the three modules with the highest count."""
+    most = sorted(found, key=count, reverse=True)[:3]
+    return ", ".join(f"{module.name} {count(module)}" for module in most)
 
 
 def _format_tree(found: Sequence[Module]) -> Iterator[str]:

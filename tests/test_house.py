@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from ast import literal_eval
 from importlib import import_module
@@ -74,6 +75,11 @@ def test_modules_are_few() -> None:
     assert len(FOUND) <= house.MAX_MODULES
 
 
+def test_late_imports_and_functions_used_once_do_not_grow() -> None:
+    assert sum(module.late_imports for module in FOUND) <= house.MAX_LATE_IMPORTS
+    assert sum(len(module.used_once) for module in FOUND) <= house.MAX_USED_ONCE
+
+
 def test_no_module_has_an_old_name() -> None:
     assert house.find_old_names(FOUND) == []
 
@@ -105,6 +111,30 @@ def test_every_named_function_exists() -> None:
     named = {name for name in named if not name.endswith((".py", ".md", ".json"))}
     assert len(named) > 25
     assert [name for name in sorted(named) if not _exists(name)] == []
+
+
+def test_every_row_names_code_that_its_files_define() -> None:
+    """In "Where a change belongs": functions, classes and constants, each in one of the files that its row names."""
+    table = PAGE.partition("## Where a change belongs")[2].partition("\n## ")[0]
+    checked, missing = 0, []
+    for row in re.findall(r"^\| (.+) \| (.+) \|$", table, re.MULTILINE)[1:]:
+        words = re.findall(r"`([^`]+)`", row[1])
+        files = [path for word in words if word.endswith(".py") for path in _find_files(word)]
+        named = [word for word in words if re.fullmatch(r"_?[A-Za-z]+(_[A-Za-z]+)+|_?[A-Z]\w*[a-z]\w*|[A-Z]{4,}", word)]
+        texts = [path.read_text(encoding="utf-8") for path in files or (REPO / "reflect_git").rglob("*.py")]
+        for name in named:
+            checked += 1
+            definition = re.compile(rf"^ *(?:def|class) {name}\b|^{name}(?:: [^=]+)? = ", re.MULTILINE)
+            if not any(definition.search(text) for text in texts):
+                missing.append((row[0], name))
+    assert checked > 20
+    assert missing == []
+
+
+def _find_files(word: str) -> list[Path]:
+    found = [place / word for place in (REPO, REPO / "reflect_git") if (place / word).is_file()]
+    assert found or "<" in word, f"no file {word}"
+    return found
 
 
 def _exists(name: str) -> bool:
@@ -148,6 +178,12 @@ def test_reads_imports_and_sizes(tmp_path: Path) -> None:
     assert search.functions == (house.Function("store.search.find", 90),)
     assert cli.imports == {"store", "paths"}
     assert house.count_folders([cli, search]) == {".": 1, "store": 1}
+    assert (cli.late_imports, search.late_imports) == (2, 0)
+
+
+def test_finds_private_functions_used_once() -> None:
+    source = "def _a(): ...\ndef _b(): ...\ndef _c(): ...\n_a()\n_b()\n_b()\nclass C:\n    def _d(self): self._d()\n"
+    assert list(house.find_used_once(ast.parse(source))) == ["_a", "_d"]
 
 
 def test_finds_old_names(tmp_path: Path) -> None:
