@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,16 @@ def _use_memory_folder() -> None:
 
 
 _use_memory_folder()
+
+
+def _receive_signals() -> None:
+    """Stop ignoring what a background shell or nohup ignores: child processes inherit it, and tests interrupt them."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+_receive_signals()
 
 # Deadlines measure the machine: a property that starts git misses them whenever the other core is busy. Properties use
 # the same examples each time; HYPOTHESIS_PROFILE=random tries others.
