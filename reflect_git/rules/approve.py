@@ -21,6 +21,7 @@ from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.rule_numbers import find_numbers_to_record, get_heading, normalise_number
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
+from reflect_git.rules.dismiss import list_waiting, require_waiting
 from reflect_git.rules.gate import build_stages, check_additions, check_secret_fields, check_text, get_declined_hints
 from reflect_git.rules.guarding.guard_backtest import count_baseline, find_stored_matcher
 from reflect_git.rules.snapshot import find_pending_decisions
@@ -211,7 +212,11 @@ def write_approval(
     signals = [("Signal-Id", one) for one in learning["signals"]]
     message = build_learning_message(ctx, "approve", learning, decided, by, signals)
     made = [{**learning, "decision": decided[0]["id"]}, *decided]
-    return commit_change(ctx, learning["id"], build_steps(proposal.plans), made, message, proposal.findings)
+    waiting = list_waiting(ctx.scan, learning["signals"])
+    return commit_change(
+        ctx, learning["id"], build_steps(proposal.plans), made, message, proposal.findings,
+        check=lambda: require_waiting(ctx.store, waiting),
+    )  # fmt: skip
 
 
 def _build_learning(ctx: Context, request: Request, text: str, record_id: str, target: Target, now: str) -> Learning:

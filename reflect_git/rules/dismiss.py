@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records.history import DECLINED, get_decision_name
 from reflect_git.records.ids import utc_precise
 from reflect_git.records.schema import GUARD_KINDS
 from reflect_git.store import api, expiry
+from reflect_git.store.reading import reader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -17,9 +19,37 @@ if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate
     from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, DecisionAuthor
+    from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
 
 _MAX_SEEN = 5000
+_WAITING = "captured"
+
+
+class AnsweredElsewhere(ReflectError):
+    """Another process answered the same question first."""
+
+    def __init__(self, record_id: str) -> None:
+        super().__init__(
+            f"{record_id} was answered elsewhere in the meantime", "see it with: reflect-git log", "answered"
+        )
+
+
+def list_waiting(scan: Scan, signals: Collection[str]) -> list[str]:
+    """List those of these signals that nobody has answered."""
+    return [one for one, status in _list_statuses(scan, signals) if status == _WAITING]
+
+
+def require_waiting(store: Store, signals: Collection[str]) -> None:
+    """Raise if somebody answered one of these signals. The caller holds the lock, so nobody can do it afterwards."""
+    for one, status in _list_statuses(reader.scan(store), signals):
+        if status != _WAITING:
+            raise AnsweredElsewhere(one)
+
+
+def _list_statuses(scan: Scan, signals: Collection[str]) -> list[tuple[str, str]]:
+    columns, wanted = scan.columns, set(signals)
+    return [one for one in zip(columns["id"], columns["status"], strict=True) if one[0] in wanted]
 
 
 def dismiss(
@@ -41,7 +71,10 @@ def dismiss_all(
     # The id, not the words: main is shared and permanent, and a text that nobody approved must not be in it.
     first, signals = candidates[0].signals[0], [signal for each in candidates for signal in each.signals]
     subject = f"dismiss: {first}" if len(made) == 1 else f"dismiss: {len(made)} proposed rules"
-    return [one["id"] for one in made], api.commit_records(store, made, subject, {"Signal-Id": signals[:20]})
+    commit = api.commit_records(
+        store, made, subject, {"Signal-Id": signals[:20]}, check=lambda: require_waiting(store, signals)
+    )
+    return [one["id"] for one in made], commit
 
 
 def _build_decision(store: Store, candidate: Candidate, by: DecisionAuthor, never: bool, reason: str) -> Decision:

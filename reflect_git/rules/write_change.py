@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -81,9 +81,12 @@ def build_rewording_step(plan: Plan, old: str, new: str) -> Step:
 
 def commit_change(
     ctx: Context, learning: str, taken: Sequence[Step], made: Sequence[Mapping[str, Any]], message: str,
-    findings: Iterable[Finding] = (),
+    findings: Iterable[Finding] = (), check: Callable[[], None] | None = None,
 ) -> WriteResult:  # fmt: skip
-    """Write the files and the records in one commit, or nothing. Unchanged files only get a new snapshot."""
+    """Write the files and the records in one commit, or nothing. Unchanged files only get a new snapshot.
+
+    `check` may still refuse, once the store is locked.
+    """
     from reflect_git.store.main import approval  # imported late: proposing does not need it
 
     store, place = ctx.store, ctx.place
@@ -110,7 +113,7 @@ def commit_change(
     if not changes:
         message = message.replace("Backup: {backup}\n", "")
     label, *others = list_changed_files(place, [step.plan for step in taken]) or [""]
-    done = approval.apply_changes(store, learning, changes, new, message, time.time())
+    done = approval.apply_changes(store, learning, changes, new, message, time.time(), check)
     remember_links(store, place, [step.plan for step in taken])
     changed = build_diff(place, (step.plan for step in taken))
     warnings = [found.message for found in findings]

@@ -15,7 +15,7 @@ from reflect_git.store.repository import get_record_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Optional
 
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning, Signal, Target
@@ -214,9 +214,10 @@ def build_decision(
 
 
 def commit_records(
-    store: Store, made: Sequence[Mapping[str, Any]], subject: str, trailers: Mapping[str, Sequence[str]]
-) -> str:
-    """Check the records and commit them to main with trailers; return the commit."""
+    store: Store, made: Sequence[Mapping[str, Any]], subject: str, trailers: Mapping[str, Sequence[str]],
+    check: Optional[Callable[[], None]] = None,
+) -> str:  # fmt: skip
+    """Check the records and commit them to main with trailers; return the commit. `check` may refuse, once locked."""
     new = {}
     for item in made:
         yaml_form.check(item)
@@ -229,6 +230,8 @@ def commit_records(
 
     with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
+        if check:
+            check()
         return main_branch.commit_files(store, new, f"{subject}\n\n" + "\n".join(lines) + "\n")
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import DecisionAuthor
 
 _CHANGED = "this changed in the meantime, so nothing was written; look at it again"
+_ANSWERED = "this was answered elsewhere in the meantime"
 _YES = "yes"
 
 
@@ -76,7 +77,7 @@ def _find_candidate(panel: Panel, call: Call) -> Candidate:
         return panel.queue.find_candidate(call.get("id"))
     except ReflectError as error:
         if error.code == "no-candidate":
-            raise Stale("today", "this was answered elsewhere in the meantime") from error
+            raise Stale("today", _ANSWERED) from error
         raise
 
 
@@ -92,6 +93,8 @@ def approve(panel: Panel, call: Call) -> Next:
         done = write_approval(panel.queue, proposal, _get_author(panel))
     except FileChanged as error:
         raise Stale("today") from error
+    except dismiss.AnsweredElsewhere as error:
+        raise Stale("today", _ANSWERED) from error
     _refresh_derived(panel)
     if call.get("guard") == "1":
         return _go_to("guard", id=done.learning, done=done.commit)
@@ -102,7 +105,10 @@ def decline(panel: Panel, call: Call) -> Next:
     """Say no to a proposed rule, for now or for good."""
     candidate = _find_candidate(panel, call)
     following = today.find_next(panel, candidate.id)
-    _, commit = dismiss.dismiss(panel.store, candidate, _get_author(panel), never=call.get("never") == "1")
+    try:
+        _, commit = dismiss.dismiss(panel.store, candidate, _get_author(panel), never=call.get("never") == "1")
+    except dismiss.AnsweredElsewhere as error:
+        raise Stale("today", _ANSWERED) from error
     return _go_to("today", at=following, done=commit)
 
 
@@ -195,7 +201,7 @@ def take_over(panel: Panel, call: Call) -> Next:
     """Apply, or decline, what was decided on another machine, as it was shown."""
     one = next((each for each in today.find_arrivals(panel) if each.learning["id"] == call.get("id")), None)
     if one is None:
-        raise Stale("today", "this was answered elsewhere in the meantime")
+        raise Stale("today", _ANSWERED)
     _require_shown(today.digest_arrival(one), call, "today")
     by = _get_author(panel)
     if call.get("answer") == "n":

@@ -14,7 +14,7 @@ from reflect_git.platform import instruction_files
 from reflect_git.records.ids import parse_utc
 from reflect_git.rules import learnings_index, queue, revert
 from reflect_git.rules.approve import Proposal, Request, plan_approval, write_approval
-from reflect_git.rules.dismiss import dismiss, mark_seen
+from reflect_git.rules.dismiss import AnsweredElsewhere, dismiss, mark_seen
 from reflect_git.rules.queue import Queue
 from reflect_git.rules.write_change import WriteResult
 from reflect_git.store.main import approval
@@ -536,3 +536,17 @@ def test_only_globs_of_files_that_exist_make_a_rule_for_files(store: Store) -> N
     place = open_queue(store, os.environ).place
     assert place.has_path("web/**/*.ts") and place.has_path("*.ts") and place.has_path("**/*.ts")
     assert not place.has_path("release/*") and not place.has_path("*.go")
+
+
+def test_what_was_answered_while_it_was_being_planned_is_not_answered_again(store: Store) -> None:
+    """Another process wrote its answer after this one read the store: no second rule, no dismissal of the first."""
+    early, late = open_queue(store, os.environ), open_queue(store, os.environ)
+    candidate = early.candidates.strong[0]
+    again = plan_approval(late, Request(late.candidates.strong[0], to="project"))
+    done = write_approval(early, plan_approval(early, Request(candidate, to="project")), BY)
+    with pytest.raises(AnsweredElsewhere, match="was answered elsewhere"):
+        write_approval(late, again, BY)
+    with pytest.raises(AnsweredElsewhere):
+        dismiss(store, candidate, BY)
+    decided = reader.read(store).history.decisions
+    assert [made["subject"] for made in decided] == [done.learning]

@@ -38,7 +38,7 @@ class RunningPanel:
         self, cwd: Path, *options: str, env: Mapping[str, str] | None = None, before: tuple[str, ...] = ()
     ) -> None:
         surroundings = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **(env or {})}
-        command = [sys.executable, "-m", "reflect_git.cli.start", "panel", "--no-open", *options]
+        command = [*before, sys.executable, "-m", "reflect_git.cli.start", "panel", "--no-open", *options]
         self.process = subprocess.Popen(
             command, cwd=cwd, env=surroundings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, start_new_session=True,

@@ -9,6 +9,8 @@ from pathlib import Path
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.faults import git
+from tests.rules.queues import capture_signal
+from tests.stories.terminal import Terminal
 from tests.web.conftest import LINT, TABS
 from tests.web.panel_client import Browser, RunningPanel
 
@@ -165,17 +167,50 @@ def test_pause_and_resume(browser: Browser, store: Store) -> None:
     assert {made[:2] for made in read_decisions(store)[1:]} == {("capture", "panel")}
 
 
-def test_two_browsers_and_a_terminal(store: Store, project: Path, run_cli: object) -> None:
-    """All answer at the same time: each question gets one answer, and none is lost."""
-    with RunningPanel(project) as one, RunningPanel(project) as other:
-        browsers = [one.open(), other.open()]
-        for browser, words in zip(browsers, (LINT, TABS), strict=True):
-            find_card(browser, words)
+def test_two_browsers_and_a_terminal(store: Store, project: Path) -> None:
+    """Three review at the same time: each question gets exactly one answer, and the file has every rule."""
+    words = {"linter": LINT, "tabs": TABS, **{f"tool{number}": f"always run tool{number} first" for number in range(4)}}
+    for number in range(4):
+        capture_signal(store, words[f"tool{number}"], session_id=f"s-{30 + number}")
+    with (
+        RunningPanel(project) as one,
+        RunningPanel(project) as other,
+        Terminal("review", cwd=project) as terminal,
+    ):
+        terminal.passes("q,?]?")
         with ThreadPoolExecutor() as pool:
-            replies = list(pool.map(lambda browser: browser.send("decline"), browsers))
-        assert [reply.status for reply in replies] == [303, 303]
-        assert sorted(kind for kind, road, _ in read_decisions(store) if road == "panel") == ["dismissed", "dismissed"]
-        assert [browser.data("today")["total"] for browser in browsers] == [0, 0]
+            shown = [pool.submit(_approve_all, browser) for browser in (one.open(), other.open())]
+            typed = pool.submit(_answer_all, terminal)
+            sent = [future.result() for future in shown]
+            typed.result()
+    roads = [road for kind, road, _ in read_decisions(store)[1:] if kind == "approved"]
+    assert (len(roads), roads.count("panel")) == (len(words), sum(sent)), roads
+    text = (project / "CLAUDE.md").read_text(encoding="utf-8").lower()
+    assert [text.count(f"- {said.removeprefix('no, ')}") for said in words.values()] == [1] * len(words)
+
+
+def _approve_all(browser: Browser) -> int:
+    """Approve what is asked until nothing is left; a page that is not true any more comes back and is read again."""
+    done = 0
+    for _ in range(60):
+        if 'action="approve"' not in browser.get("today").text:
+            return done
+        reply = browser.send("approve")
+        assert reply.status in (303, 409), reply.text
+        done += reply.status == 303
+    raise AssertionError("there is always another question")
+
+
+def _answer_all(terminal: Terminal) -> None:
+    """Type yes to each question until the review ends."""
+    for _ in range(60):
+        terminal.types("y")
+        try:
+            terminal.passes("?]?")
+        except AssertionError:
+            terminal.ends()
+            return
+    raise AssertionError("there is always another question")
 
 
 def test_the_same_question_in_two_browsers(store: Store, project: Path) -> None:

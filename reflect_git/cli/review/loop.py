@@ -257,9 +257,12 @@ class ReviewLoop:
 
     def _dismiss(self, said: str) -> bool:
         card = self.cursor.card
-        decision, _ = dismiss.dismiss(
-            self.screen.queue.store, card, self.screen.find_author(card), said == DISMISSED_FOR_GOOD
-        )
+        author = self.screen.find_author(card)
+        try:
+            decision, _ = dismiss.dismiss(self.screen.queue.store, card, author, said == DISMISSED_FOR_GOOD)
+        except dismiss.AnsweredElsewhere as error:
+            self.screen.print_lines(error.message)
+            return self._record_answer(Answer(self.cursor.position, ANSWERED_ELSEWHERE))
         self.screen.print_lines(said if said == DISMISSED_FOR_GOOD else f"{said}; may return after 3 sessions")
         return self._record_answer(Answer(self.cursor.position, said, decision))
 

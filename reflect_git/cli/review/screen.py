@@ -24,6 +24,7 @@ from reflect_git.rules import project_files, queue
 from reflect_git.rules.approve import NEEDS_WORDING, Proposal, Request, plan_approval_after, write_approval
 from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.derived_files import refresh_derived_files
+from reflect_git.rules.dismiss import AnsweredElsewhere, list_waiting
 from reflect_git.rules.guarding import guards
 from reflect_git.store import expiry
 
@@ -208,13 +209,17 @@ class ReviewScreen:
         """
         self.reload()
         candidate = proposal.request.candidate
-        if not self._is_waiting(candidate):
-            self.print_lines(f"{candidate.id} was answered elsewhere in the meantime")
+        if not list_waiting(self.queue.scan, candidate.signals):
+            self.print_lines(AnsweredElsewhere(candidate.id).message)
             return ""
         by, _ = find_approver(
             self.cli, self.queue, ApprovalRequest(candidate.id, proposal.learning["text"], proposal.to)
         )
-        done = write_approval(self.queue, proposal, by)
+        try:
+            done = write_approval(self.queue, proposal, by)
+        except AnsweredElsewhere as error:
+            self.print_lines(error.message)
+            return ""
         self.print_lines(f"approved {done.learning} into '{printable(done.target)}'")
         for plan in proposal.plans:
             if not plan.target.is_global:
@@ -244,15 +249,6 @@ class ReviewScreen:
             self.note_change(changed)
         self.reload()
         refresh_derived_files(self.queue.store, self.cli.env, self.queue.scan)
-
-    def _is_waiting(self, candidate: Candidate) -> bool:
-        columns = self.queue.scan.columns
-        wanted = set(candidate.signals)
-        return any(
-            status == "captured"
-            for identity, status in zip(columns["id"], columns["status"], strict=True)
-            if identity in wanted
-        )
 
     def undo_approval(self, learning: str) -> None:
         """Undo an approval of this review: remove the rule from its file and reopen its signals."""

@@ -8,7 +8,7 @@ journal. Other differences are edits by hand and are left alone.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +47,17 @@ class ChangeResult:
 
 
 def apply_changes(
-    store: Store, learning: str, changes: Sequence[FileChange], records: Mapping[str, bytes], message: str, now: float
-) -> ChangeResult:
-    """Back up, write the files, commit. `message` may contain `{backup}` for the backup branch."""
+    store: Store, learning: str, changes: Sequence[FileChange], records: Mapping[str, bytes], message: str, now: float,
+    check: Callable[[], None] | None = None,
+) -> ChangeResult:  # fmt: skip
+    """Back up, write the files, commit. `message` may contain `{backup}` for the backup branch.
+
+    `check` may refuse, once the store is locked.
+    """
     with store.locked(LOCK_SECONDS):
         recover.finish_interrupted(store)
+        if check:
+            check()
         kept = [(one.path, one.before) for one in changes]
         backup = backups.create(store, learning, kept, now) if kept else ""
         text = message.replace("{backup}", backup)
