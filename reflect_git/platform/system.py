@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
 _PS = "/bin/ps"  # not from PATH: whoever starts us could put another one there
+_LSOF = "/usr/sbin/lsof"
 _PROGRAM_SECONDS = 2.0
 _PROGRAM_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "en_US.UTF-8"}  # in C, ps writes "\\M-C" for a letter
 _LEFT_SECONDS = 0.05  # for one that has ended while we waited for another
@@ -273,18 +274,31 @@ class MacOS(System):
     def list_ancestors(self) -> tuple[list[Process], bool]:
         """Ask once in each process: nobody can put a process above us, and `ps` takes milliseconds."""
         if self._ancestors is None or self._ancestors[0] != os.getpid():
-            self._ancestors = os.getpid(), self._read_ancestors()
+            self._ancestors = os.getpid(), self.list_upwards(self.get_parent())
         return self._ancestors[1]
 
     def has_screen(self, env: Mapping[str, str]) -> bool:
         return not env.get("SSH_CONNECTION")
 
-    def _read_ancestors(self) -> tuple[list[Process], bool]:
+    def find_peer(self, client: tuple[str, int], server: tuple[str, int]) -> Optional[tuple[int, int]]:
+        """Ask `lsof`, which shows the processes of this user. Another user's is not seen, and neither is our cookie."""
+        ends = ["%s:%d" % one for one in (client, server)]
+        told = self.run([(_LSOF, "-nPw", "-iTCP@" + ends[0], "-Fpun")])[0]
+        process = user = -1
+        for line in told.splitlines():
+            kind, value = line[:1], line[1:]
+            if kind in ("p", "u"):
+                number = int(value) if value.isdigit() else -1
+                process, user = (number, -1) if kind == "p" else (process, number)
+            elif kind == "n" and value.partition(" ")[0] == "->".join(ends):
+                return user, process
+        return super().find_peer(client, server)
+
+    def list_upwards(self, process: int) -> tuple[list[Process], bool]:
         """Ask for numbers first, then for each process alone: an argument can contain lines that look like rows."""
         rows = [line.split() for line in self.run([(_PS, "-A", "-o", "pid=,ppid=")])[0].splitlines()]
         parents = {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and row[0].isdigit() and row[1].isdigit()}
         numbers: list[int] = []
-        process = self.get_parent()
         while process in parents and process not in numbers and process > 0 and len(numbers) < _MAX_ANCESTORS:
             numbers.append(process)
             process = parents[process]

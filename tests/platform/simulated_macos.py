@@ -3,6 +3,8 @@
 - ps(1): `ucomm` is the name of the executed file, cut after 16 bytes. `command` is the arguments, joined by spaces.
   `-E` appends the environment that a process was started with. System Integrity Protection hides it for programs of the
   system, such as /bin/zsh. Numbers are padded on the left. An unknown process prints nothing, exit code 1.
+- lsof(8): with `-F`, a line for each fact: the process, its user, and the name of each socket, `from->to`. Without
+  privileges it shows the processes of the same user.
 - ioreg(8), sysctl(8): one line of each, in the form that the manuals show.
 - rename(2): APFS exchanges two names with `renamex_np`, as this kernel does with `renameat2`.
 - libproc.h: `proc_pidpath` returns the path of the executable file, `proc_pidinfo` the working folder.
@@ -54,10 +56,11 @@ class SimulatedMacOS(MacOS):
     _USER_CACHE_FOLDER = -1
 
     def __init__(
-        self, rows: Optional[Mapping[int, Row]] = None, parent: int = 0, broken: Sequence[str] = (), table: str = ""
-    ) -> None:
+        self, rows: Optional[Mapping[int, Row]] = None, parent: int = 0, broken: Sequence[str] = (), table: str = "",
+        sockets: str = "",
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.rows, self.parent, self.broken, self.table = rows, parent, broken, table
+        self.rows, self.parent, self.broken, self.table, self.sockets = rows, parent, broken, table, sockets
 
     def get_parent(self) -> int:
         return self.parent if self.rows is not None else os.getppid()
@@ -89,6 +92,8 @@ class SimulatedMacOS(MacOS):
         if command.endswith("kern.boottime"):
             since = _read("/proc/stat").partition("btime ")[2].split("\n")[0]
             return f"{{ sec = {since}, usec = 137022 }} Wed Nov 19 04:10:11 2026\n"
+        if "lsof" in command:
+            return self.sockets or _list_sockets(command.partition("@127.0.0.1:")[2].partition(" ")[0])
         if "-A" in command:
             return self.table or "".join(f"{number:5} {row.parent:5}\n" for number, row in self._list_rows().items())
         row = self._get_row(int(command.rpartition(" ")[2]))
@@ -117,6 +122,19 @@ class SimulatedMacOS(MacOS):
         name = head.partition("(")[2]
         env = {name: value for name, _, value in pairs}
         return Row(int(rest.split()[1]), words or [name], env, program, f"/proc/{process}/cwd", name)
+
+
+def _list_sockets(port: str) -> str:
+    """Return both ends of the connections from or to a port on this computer."""
+    rows = [line.split() for line in _read("/proc/net/tcp").splitlines()[1:]]
+    found = ""
+    for row in rows:
+        ends = [int(end.partition(":")[2], 16) for end in row[1:3]]
+        if int(port) in ends and row[3] == "01":
+            addresses = [("127.0.0.1", end) for end in ends]
+            user, process = Linux().find_peer(addresses[0], addresses[1]) or (-1, -1)
+            found += f"p{process}\nu{user}\nf5\nn127.0.0.1:{ends[0]}->127.0.0.1:{ends[1]}\n" if process > 0 else ""
+    return found
 
 
 def _read(path: str) -> str:

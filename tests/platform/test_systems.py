@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import os
 import re
+import socket
 import struct
 import sys
 import time
@@ -141,6 +142,36 @@ def test_on_macos_what_is_not_seen_counts_as_not_checked(monkeypatch: pytest.Mon
     simulated, expected = UNSEEN[name]
     monkeypatch.setattr(system, "current", simulated)
     assert (processes.has_client_parent(), processes.can_list_parents()) == (expected, False)
+
+
+OWN_END = "p700\nu501\nf9\nn127.0.0.1:8700->127.0.0.1:51234\n"
+THEIR_END = "p900\nu501\nf23\nn127.0.0.1:51234->127.0.0.1:8700 (ESTABLISHED)\n"
+ENDS = ("127.0.0.1", 51234), ("127.0.0.1", 8700)
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_on_macos_the_sender_of_a_form_is_asked_as_well(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The same trees, with the process at the other end of a connection to the panel."""
+    rows, expected = TREES[name]
+    monkeypatch.setattr(system, "current", SimulatedMacOS(rows, 900, sockets=OWN_END + THEIR_END))
+    found = system.current.find_peer(*ENDS)
+    assert found == (501, 900) and processes.is_started_by_client(found[1]) is expected
+
+
+@pytest.mark.parametrize(
+    "told",
+    ["", OWN_END, THEIR_END.replace("51234", "51235"), "n127.0.0.1:8700\n", "px\nu\nn127.0.0.1:51234->127.0.0.1:8700\n",
+     "lsof: illegal option\nusage\n"],
+)  # fmt: skip
+def test_on_macos_a_sender_that_lsof_does_not_show_is_unknown(told: str) -> None:
+    assert SimulatedMacOS(chain(CLIENT), 900, sockets=told or "\n").find_peer(*ENDS) == (-1, -1)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="compares with /proc")
+def test_a_simulated_mac_and_linux_see_the_same_sender() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as one:
+        ends = one.getsockname(), one.getpeername()
+        assert SimulatedMacOS().find_peer(*ends) == system.Linux().find_peer(*ends) == (os.getuid(), os.getpid())
 
 
 def test_there_are_at_least_thirty_trees() -> None:
