@@ -1,4 +1,21 @@
-"""Build matchers from options of a command and from calls that a person marked; check and describe them."""
+"""Build matchers from options of a command and from calls that a person marked; check and describe them.
+
+`--match` is a command as a person would type it, with a few marks:
+
+    npm|yarn add                      alternatives; `*` and `?` are wildcards
+    git push --force                  options, in every form and place: `-f`, `-rf` is `-r -f`
+    pytest -n=auto                    an option with a value
+    cargo build !--locked             an option that is missing
+    git push ... main                 a word anywhere among the arguments
+    terraform apply ... !*.plan       a word that is missing there
+    jest !*                           no file or other argument is named
+    curl|wget | sh|bash               a pipe into the last program
+    AWS_PROFILE=prod aws              a variable in the environment of the command
+    git commit on:main                the branch that is checked out
+    pytest by:uv|poetry               run by one of these programs, as in `uv run pytest`
+    cat|head <file                    it reads a file; `>file`: it writes one
+    git commit text:co-authored-by    a regular expression over its words and its input, up to the end
+"""
 
 from __future__ import annotations
 
@@ -19,53 +36,164 @@ _MAIN_KEYS = ("run", "content", "paths", "tool")
 _READING_TOOLS = ("Read", "Grep")
 _EDITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _WILDCARDS = "*?["
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+_MARKS = {"on:": "branch", "by:": "by"}
+_FILES = {"<file": "read", ">file": "write"}
 
 
-def build_matcher(tool: str, match: str, globs: Sequence[str], content: str, required: Sequence[str] = ()) -> Matcher:
-    """Return the matcher that the options `--tool`, `--match`, `--path`, `--content` and `--requires` describe."""
+def build_matcher(
+    *,
+    tool: str = "",
+    match: Sequence[str] = (),
+    paths: Sequence[str] = (),
+    content: str = "",
+    look_in: str = "",
+    required: Sequence[str] = (),
+) -> Matcher:
+    """Return the matcher that the options of `guard` describe."""
+    if look_in and not content:
+        raise _usage_error("--in says where --content counts", "give --content as well")
     if required and (match or tool):
         raise _usage_error("--requires is about the end of a turn, --match and --tool about a call", "give one of them")
     if required:
-        edits = build_matcher("", "", globs or ["**"] if not content else globs, content)
-        return {**edits, "requires": [parse_command_clause(text) for text in required]}
-    is_path_tool = tool in (*_READING_TOOLS, *_EDITING_TOOLS)
-    if content and (match or tool in ("Bash", *_READING_TOOLS)):
+        after = build_matcher(paths=paths or ([] if content else ["**"]), content=content, look_in=look_in)
+        return {**after, "requires": [clause for text in required for clause in parse_pattern(text)]}
+    tools = set(tool.split("|")) if tool else set()
+    reads, edits = tools & {*_READING_TOOLS}, tools & {*_EDITING_TOOLS}
+    if content and (match or "Bash" in tools or reads):
         raise _usage_error("--content is for text that a call adds to a file", "give it with or without --path")
     if content:
-        return {"any": [{"content": content, **({"paths": list(globs)} if globs else {})}]}
-    if globs:
-        if match or not (is_path_tool or not tool):
-            raise _usage_error("--path is for files, --match for commands", "give one of them")
-        return {"any": [{"paths": list(globs), "access": "read" if tool in _READING_TOOLS else "write"}]}
-    if is_path_tool:
+        return {"any": [_build_content_clause(content, paths, look_in)]}
+    if paths:
+        if match or tools - reads - edits:
+            raise _usage_error("--path is for files, --match for commands", "for both: --match 'rm ... src/*'")
+        access = "any" if reads and edits else "read" if reads else "write"
+        return {"any": _build_path_clauses(paths, access)}
+    if reads or edits:
         raise _usage_error(f"--tool {tool} needs a path", "for example: --path 'src/gen/**'")
-    if tool in ("", "Bash"):
-        return {"any": [parse_command_clause(match)]}
-    return {"any": [{"tool": tool, **({"text": match} if match else {})}]}
+    if tools <= {"Bash"}:
+        if not match:
+            raise _usage_error("--tool Bash needs a command", "for example: --match 'git push --force'")
+        return {"any": [clause for text in match for clause in parse_pattern(text)]}
+    return {"any": [{"tool": tool, "text": text} for text in match] or [{"tool": tool}]}
 
 
-def parse_command_clause(text: str) -> Clause:
-    """Return the clause for a command: its program and subcommands, then the options that must be there."""
-    words = text.split()
-    if not words or words[0].startswith("-"):
+def _build_content_clause(content: str, globs: Sequence[str], look_in: str) -> Clause:
+    """Return the clause for text that is added to files; with `!` before it, for whole files that lack it."""
+    if content[:1] == "!":
+        if not globs or look_in:
+            raise _usage_error("text that must be there needs --path, and no --in", "for example: --path '*.go'")
+        return {"paths": list(globs), "existing": False, "lacks": content[1:]}
+    clause: Clause = {"content": content, **({"paths": list(globs)} if globs else {})}
+    return {**clause, "look_in": look_in} if look_in and look_in != "code" else clause
+
+
+def _build_path_clauses(globs: Sequence[str], access: str) -> list[Clause]:
+    """Return the clauses for files: `existing:GLOB` and `new:GLOB` say whether the file must be there already."""
+    kinds: dict[str, list[str]] = {}
+    for glob in globs:
+        prefix, mark, rest = glob.partition(":")
+        is_marked = bool(mark and rest) and prefix in ("existing", "new")
+        kinds.setdefault(prefix if is_marked else "", []).append(rest if is_marked else glob)
+    clauses: list[Clause] = []
+    for kind, named in kinds.items():
+        clauses.append({"paths": named, "access": access, **({"existing": kind == "existing"} if kind else {})})
+    return clauses
+
+
+def parse_pattern(text: str) -> list[Clause]:
+    """Return the clauses for a command: a call matches if one of them does."""
+    head, mark, regex = _split_text(text)
+    words = head.split()
+    clause: Clause = {}
+    if "|" in words:
+        at = len(words) - 1 - words[::-1].index("|")
+        clause["from"] = "".join(words[:at][:1])
+        words = words[at + 1 :]
+    env: dict[str, str] = {}
+    while words and _VARIABLE.match(words[0]):
+        name, _, env[name] = words.pop(0).partition("=")
+    if not words or words[0][:1] in ("-", "!", "<", ">") or clause.get("from") == "":
         raise _usage_error(f"'{text}' names no program", "for example: --match 'git push --force'")
-    flags = [word for word in words if word.startswith("-")]
-    clause: Clause = {"run": " ".join(word for word in words if not word.startswith("-"))}
-    return {**clause, "flags": flags} if flags else clause
+    if mark and not regex:
+        raise _usage_error(f"'{text}' has no text after text:", "for example: --match 'git push --force'")
+    clause = {**_parse_words(words), **clause, **({"env": env} if env else {}), **({"text": regex} if mark else {})}
+    return [clause, *_find_other_forms(clause)]
+
+
+def _split_text(text: str) -> tuple[str, str, str]:
+    """Split off `text:REGEX`, which has the rest of the line."""
+    head, mark, regex = (" " + text).partition(" text:")
+    if not mark:
+        return text, "", ""
+    regex = regex.strip()
+    return head, mark, f"(?i){regex}" if regex and regex[:2] != "(?" else regex
+
+
+def _parse_words(words: list[str]) -> Clause:
+    """Return the clause for a program and the words behind it."""
+    from reflect_git.guards.derivation import phrases
+    from reflect_git.guards.derivation.clauses import get_argument
+
+    run, arguments, options = [words[0]], list[str](), list[str]()
+    clause: Clause = {}
+    is_behind = False
+    for word in words[1:]:
+        if word in ("...", "…"):
+            is_behind = True
+        elif word in _FILES:
+            clause["files"] = _FILES[word]
+        elif word == "!*":
+            clause["bare"] = True
+        elif word[:2] == "!-" or (word[:1] == "-" and word.strip("-")):
+            options.append(word)
+        elif word[:1] == "!" and len(word) > 1:
+            clause.setdefault("no_args", []).append(word[1:])
+        elif word[:3] in _MARKS and len(word) > 3:
+            clause[_MARKS[word[:3]]] = word[3:]
+        elif word != "--":
+            (arguments if is_behind else run).append(word)
+    command = f"{words[0].split('|')[0]} {run[1].split('|')[0]}" if run[1:] else words[0].split("|")[0]
+    if run[1:]:
+        run[1] = phrases.TABLE["same_subcommand"].get(" ".join(run[:2]), run[1])
+    flags = [flag for word in options if word[:1] == "-" for flag in _find_spellings(command, word)]
+    missing = [flag for word in options if word[:1] == "!" for flag in _find_spellings(command, word[1:])]
+    args = ["|".join(get_argument(command, one) for one in spec.split("|")) for spec in arguments]
+    named = {"flags": flags, "missing": missing, "args": args}
+    return {"run": " ".join(run), **{key: value for key, value in named.items() if value}, **clause}
+
+
+def _find_spellings(command: str, option: str) -> list[str]:
+    """Return the options that are meant, each in all of its spellings: `-rf` is `-r|--recursive` and `-f|--force`."""
+    from reflect_git.guards.derivation.clauses import get_flag, split_flag
+
+    if "|" not in option:
+        return split_flag(command, option)
+    each = [name for one in option.split("|") for name in get_flag(command, one).split("|")]
+    return ["|".join(dict.fromkeys(each))]
+
+
+def _find_other_forms(clause: Clause) -> list[Clause]:
+    """Return clauses for what does the same without the option: `git push origin +main` is forced."""
+    if clause["run"] != "git push" or "-f|--force" not in clause.get("flags", ()):
+        return []
+    others = [flag for flag in clause["flags"] if flag != "-f|--force"]
+    rest = {key: value for key, value in clause.items() if key not in ("flags", "args")}
+    return [{**rest, **({"flags": others} if others else {}), "args": ["+*", *clause.get("args", ())]}]
 
 
 def add_exceptions(matcher: Matcher, texts: Iterable[str]) -> Matcher:
     """Return the matcher with the exceptions that `--except` gives: commands for a command, else paths."""
-    clauses = [_parse_exception(matcher, text) for text in texts]
+    clauses = [clause for text in texts for clause in _parse_exception(matcher, text)]
     return _with_exceptions(matcher, clauses)
 
 
-def _parse_exception(matcher: Matcher, text: str) -> Clause:
+def _parse_exception(matcher: Matcher, text: str) -> list[Clause]:
     kinds = {get_kind(clause) for clause in matcher["any"]}
     if kinds == {"run"}:
-        return parse_command_clause(text)
+        return parse_pattern(text)
     if kinds <= {"paths", "content"}:
-        return {"paths": [text]}
+        return [{"paths": [text]}]
     raise _usage_error("--except works for commands and files only", "narrow it with --match instead")
 
 
@@ -158,7 +286,7 @@ def _find_clause_problem(clause: Any) -> str:
         is_usable = _VALUE_CHECKS.get(key)
         if is_usable is None or not is_usable(value):
             return f"'{key}' cannot be {value!r}"[:200]
-    for key in ("content", "text"):
+    for key in ("content", "text", "lacks"):
         problem = _find_pattern_problem(clause[key]) if key in clause else ""
         if problem:
             return problem
@@ -184,7 +312,7 @@ def _is_word_list(value: Any) -> bool:
 
 
 _VALUE_CHECKS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("run", "tool", "content", "text", "from", "branch"), _is_word),
+    **dict.fromkeys(("run", "tool", "content", "text", "lacks", "from", "by", "branch"), _is_word),
     **dict.fromkeys(("paths", "flags", "missing", "args", "no_args"), _is_word_list),
     **dict.fromkeys(("bare", "existing"), lambda value: isinstance(value, bool)),
     "access": lambda value: value in ("read", "write", "any"),
@@ -211,14 +339,20 @@ def _describe_clause(clause: Mapping[str, Any]) -> str:
         parts += [f"without {' '.join(clause[key])}" for key in ("missing", "no_args") if key in clause]
         parts += ["without arguments"] if clause.get("bare") else []
         parts += [f"on branch {clause['branch']}"] if "branch" in clause else []
+        parts += [f"run by {clause['by']}"] if "by" in clause else []
         parts += [f"fed by {clause['from']}"] if "from" in clause else []
         parts += [f"where {name}={value}" for name, value in clause.get("env", {}).items()]
         parts += [f"with text /{clause['text']}/"] if "text" in clause else []
+        parts += [f"that {clause['files']}s a file"] if "files" in clause else []
         return " ".join(parts)
     globs = ", ".join(clause.get("paths", ()))
     if kind == "content":
-        return f"text /{clause['content']}/ added{f' to {globs}' if globs else ''}"
+        where = {"strings": " outside comments", "all": ", also in comments,"}.get(clause.get("look_in", ""), "")
+        return f"text /{clause['content']}/ added{where}{f' to {globs}' if globs else ''}"
+    if "lacks" in clause:
+        return f"a new file {globs} without text /{clause['lacks']}/"
     if kind == "paths":
+        globs = f"{'existing' if clause['existing'] else 'new'} {globs}" if "existing" in clause else globs
         verb = {"read": "reading", "any": "reading or writing"}.get(clause.get("access", "write"), "writing")
         return f"{verb} {globs}"
     return f"tool {clause.get('tool', '')}" + (f" with text /{clause['text']}/" if "text" in clause else "")

@@ -20,6 +20,7 @@ Commands: what a Bash call runs, also through `sudo`, `npx`, `bash -c`, `$(…)`
     {"run": "pytest", "bare": true}                       no argument but `.` and `./...`
     {"run": "aws", "env": {"AWS_PROFILE": "prod"}}        environment of the command
     {"run": "sh|bash", "from": "curl|wget"}               reads the output of one of these programs
+    {"run": "pytest", "by": "uv|poetry"}                  one of these programs runs it: `uv run pytest`
     {"run": "git commit", "branch": "main|master"}        the branch at that point of the command line
     {"run": "git commit", "text": "(?i)co-authored-by"}   a regular expression over its words and what it reads
     {"run": "cat", "files": "read"}                       it reads a file; `cat > x` and `… | head` do not; or "write"
@@ -253,7 +254,7 @@ def _matches_command(clause: Clause, command: Command, call: Call) -> bool:
     if not all(has_option(command, flag) for flag in clause.get("flags", ())):
         return False
     missing = clause.get("missing", ())
-    if missing and all(has_option(command, flag) for flag in missing):
+    if missing and all(has_option(command, flag, looks_behind=True) for flag in missing):
         return False
     if not all(any(_matches_name(spec, word) for word in found) for spec in clause.get("args", ())):
         return False
@@ -270,6 +271,8 @@ def _matches_surroundings(clause: Clause, command: Command, call: Call) -> bool:
         if not _matches_name(value, command.env.get(name, "")):
             return False
     if "from" in clause and not any(_matches_name(clause["from"], source) for source in command.sources):
+        return False
+    if "by" in clause and not any(_matches_name(clause["by"], outer) for outer in command.outer):
         return False
     if "branch" in clause and not _matches_name(clause["branch"], call.get_branch(command)):
         return False

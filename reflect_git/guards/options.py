@@ -207,12 +207,15 @@ def find_arguments(command: Command, count: int) -> list[list[str]]:
     return [plain, other] if other != plain else [plain]
 
 
-def has_option(command: Command, spec: str) -> bool:
-    """Return whether a command has an option, given as `-f|--force` or with a value as `-n=auto|--workers=auto`."""
-    return any(_has_one(command, wanted) for wanted in spec.split("|"))
+def has_option(command: Command, spec: str, looks_behind: bool = False) -> bool:
+    """Return whether a command has an option, given as `-f|--force` or with a value as `-n=auto|--workers=auto`.
+
+    `looks_behind`: also behind `--`, as in `cargo clippy -- -D warnings`.
+    """
+    return any(_has_one(command, wanted, looks_behind) for wanted in spec.split("|"))
 
 
-def _has_one(command: Command, wanted: str) -> bool:
+def _has_one(command: Command, wanted: str, looks_behind: bool) -> bool:
     """Return whether a command has one option in one of the forms in which it can be written."""
     from reflect_git.guards.globs import matches_word
 
@@ -221,7 +224,7 @@ def _has_one(command: Command, wanted: str) -> bool:
     with_value = _get_with_value(command)
     args = command.args
     for at, word in enumerate(args):
-        if word == "--":
+        if word == "--" and not looks_behind:
             return False
         if word[:1] != "-" or (at and args[at - 1] in with_value):
             continue

@@ -40,6 +40,7 @@ class Command:
         "folder",
         "is_remote",
         "name",
+        "outer",
         "output",
         "program",
         "reads",
@@ -60,6 +61,7 @@ class Command:
         self.sources: list[str] = []  # programs whose output it reads or is given
         self.folder = folder  # where it runs, relative to where the line starts
         self.is_remote = False  # runs in a container or on another machine
+        self.outer: tuple[str, ...] = ()  # programs that run it, such as `sudo` and `npx`
 
     def __repr__(self) -> str:
         return "Command(%s)" % " ".join([self.name, *self.args])

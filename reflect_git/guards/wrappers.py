@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SHELLS = frozenset("bash sh zsh dash ksh ash mksh fish".split())
 INTERPRETERS = frozenset("python python3 python2 pypy pypy3 node nodejs deno bun ruby perl php".split())
 # Wrapper → its options that take a value, and how many words come before the command.
-_WRAPPERS: dict[str, tuple[str, int]] = {
+WRAPPERS: dict[str, tuple[str, int]] = {
     "sudo": ("-u -g -h -p -C -T -r -t -D -R -U --user --group --host --prompt --chdir --chroot", 0),
     "doas": ("-u -C", 0),
     "env": ("-u -C --unset --chdir", 0),
@@ -154,6 +154,7 @@ def run_words(state: _State, command: Command, words: list[str]) -> None:
         if inner:
             nested = Command(inner, state.folder)
             nested.stdin, nested.sources, nested.env = command.stdin, command.sources, _get_env(command)
+            nested.outer = (*command.outer, command.name)
             before, state.is_remote = state.is_remote, state.is_remote or is_remote
             state.depth += 1
             if state.depth < 12:
@@ -292,7 +293,7 @@ def _find_inner(state: _State, command: Command) -> list[tuple[list[str], bool]]
     elif name in _STRING_RUNNERS:
         _read_string(state, command)
         return [(_skip_options(args, frozenset(("-j", "-n", "-I", "--jobs"))), False)] if name == "parallel" else []
-    elif name in _WRAPPERS:
+    elif name in WRAPPERS:
         inner = _unwrap(state, command)
         if inner or name not in _RUNNERS:
             return [(inner, False)]
@@ -338,6 +339,8 @@ def _read_string(state: _State, command: Command) -> None:
 def _find_in_interpreter(state: _State, command: Command) -> list[tuple[list[str], bool]]:
     """Return the module that `python -m` runs, or the commands that the given code starts."""
     name, args = command.name, command.args
+    if name == "php" and args[:1] and args[0].endswith(".phar"):
+        return [([args[0].removesuffix(".phar"), *args[1:]], False)]
     code = None
     for at, arg in enumerate(args):
         if name.startswith(("python", "pypy")) and arg[:1] == "-" and arg[-1:] == "m" and arg[:2] != "--":
@@ -398,7 +401,7 @@ def _unwrap(state: _State, command: Command) -> list[str]:
     name, args = command.name, command.args
     if name == "command" and args[:1] and args[0] in ("-v", "-V"):
         return []
-    values, places = _WRAPPERS[name]
+    values, places = WRAPPERS[name]
     for option in ("-c", "--call", "-S", "--split-string"):
         if option in args[:-1] and name in ("npx", "flock", "env"):
             state.read_text(" ".join(args[args.index(option) + 1 :]) if name == "env" else args[args.index(option) + 1])

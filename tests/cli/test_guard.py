@@ -131,10 +131,17 @@ def test_looking_needs_no_person_and_writes_nothing(rule: str, project: Path, ho
 @pytest.mark.parametrize(
     ("options", "matcher"),
     [
-        (("--match", "git push --force"), {"any": [{"run": "git push", "flags": ["--force"]}]}),
+        (("--match", "npm", "--match", "yarn add"), {"any": [{"run": "npm"}, {"run": "yarn add"}]}),
         (("--path", "src/gen/**"), {"any": [{"paths": ["src/gen/**"], "access": "write"}]}),
         (("--tool", "Read", "--path", "*.pem"), {"any": [{"paths": ["*.pem"], "access": "read"}]}),
+        (("--tool", "Read|Edit", "--path", ".env"), {"any": [{"paths": [".env"], "access": "any"}]}),
+        (
+            ("--path", "existing:db/migrate/**"),
+            {"any": [{"paths": ["db/migrate/**"], "access": "write", "existing": True}]},
+        ),
         (("--content", r"\bprint\("), {"any": [{"content": r"\bprint\("}]}),
+        (("--content", "@nolint", "--in", "all"), {"any": [{"content": "@nolint", "look_in": "all"}]}),
+        (("--content", "!SPDX", "--path", "*.go"), {"any": [{"paths": ["*.go"], "existing": False, "lacks": "SPDX"}]}),
         (("--tool", "mcp__git__*", "--match", "main"), {"any": [{"tool": "mcp__git__*", "text": "main"}]}),
         (("--except", "npm publish"), {"any": [{"run": "npm"}], "except": [{"run": "npm publish"}]}),
     ],
@@ -153,6 +160,8 @@ def test_options_describe_the_calls(
         (("--content", "("), "is not a regular expression"),
         (("--content", "x*"), "matches every text"),
         (("--match", "npm", "--path", "a"), "--path is for files"),
+        (("--content", "!SPDX"), "needs --path"),
+        (("--path", "a", "--in", "all"), "--in says where --content counts"),
         (("--tool", "Edit"), "needs a path"),
         (("--call", "{"), "--call is not a tool call"),
         (("--mode", "block"), "'block' is not a mode"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reflect_git.guards.derivation.derive import derive_matcher
+from reflect_git.guards.form import find_problem
 from reflect_git.guards.match import Call, find_match
 from tests.guards.corpus import Case, load_cases
 
@@ -21,6 +22,13 @@ NOT_GUARDABLE = (
     "When the build fails, don't use npm.",
     "Never modify files outside `src/`.",
     "No `print` in library code.",
+    "Don't forget to run `make lint`.",
+    "No need to run `npm install` here, it is done.",
+    "You don't need sudo for docker.",
+    "If pytest fails, fix the code; don't edit the tests.",
+    "Never commit without running `make test`.",
+    "Don't run `docker build` twice in a row.",
+    "Never say you ran `pytest` if you did not.",
     "",
 )
 
@@ -30,6 +38,14 @@ def test_rule_applies_as_meant(case: Case) -> None:
     matcher = derive_matcher(case.rule)
     found = find_match(matcher, Call(case.tool, case.given, root="/home/pat/shop")) if matcher else ""
     assert bool(found) == case.applies, matcher
+
+
+def test_every_derived_matcher_can_be_stored() -> None:
+    for rule in {case.rule for case in CASES if case.applies} | {
+        "Every new Go file must start with the SPDX-License-Identifier header"
+    }:
+        matcher = derive_matcher(rule)
+        assert matcher and find_problem({key: value for key, value in matcher.items() if key != "instead"}) == "", rule
 
 
 @pytest.mark.parametrize("rule", NOT_GUARDABLE)

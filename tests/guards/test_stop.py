@@ -22,7 +22,7 @@ from tests.guards.guarded_store import build_event, make_guard, make_store, read
 from tests.sessions import Session
 
 RUFF = "Run ruff before you say you are done."
-MATCHER = form.build_matcher("", "", (), "", ["ruff check"])
+MATCHER = form.build_matcher(required=["ruff check"])
 REASON = f"Rule LRN-20261104-3k7v9q2m: {RUFF}\nRun first: ruff check"
 
 
@@ -102,7 +102,7 @@ def test_what_a_subagent_did_is_not_known(session: Session) -> None:
 
 @pytest.mark.parametrize("name", ["/tmp/notes.md", "../other/a.py", "docs/guide.md", "src/gen/a.py"])
 def test_files_that_do_not_count(session: Session, name: str) -> None:
-    matcher = form.add_exceptions(form.build_matcher("", "", ["*.py"], "", ["ruff check"]), ["src/gen/**"])
+    matcher = form.add_exceptions(form.build_matcher(paths=["*.py"], required=["ruff check"]), ["src/gen/**"])
     make_store([make_stop_guard(matcher=matcher)])
     edit(session, os.path.normpath(os.path.join(session.cwd, name)))
     assert send_stop(session) == {}
@@ -195,7 +195,7 @@ def test_the_matcher_of_the_options() -> None:
     made = form.except_call(MATCHER, call)
     assert made == {**MATCHER, "except": [{"paths": ["a.py"]}]}
     with pytest.raises(ReflectError):
-        form.build_matcher("", "npm", (), "", ["ruff check"])
+        form.build_matcher(match=["npm"], required=["ruff check"])
     listed: tuple[Any, ...] = ([], ["ruff"], [{"paths": ["x"]}], [{}], {}, None)
     for broken in listed:
         assert form.find_problem({**MATCHER, "requires": broken})

@@ -234,10 +234,10 @@ def test_metacharacters_and_slow_patterns_are_inert(
     mark = tmp_path / "mark"
     evil = [f"$(touch {mark})", f"`touch {mark}`", f"; touch {mark} #", "${IFS}", "%s%n", "'\"\\", "\n\x1b[2J"]
     write_calls(home, project, "s-1", [bash(f"npm {text}") for text in evil])
-    matcher = form.add_exceptions(form.build_matcher("Bash", "npm", (), ""), ["npm $(touch x)", "npm `id`"])
+    matcher = form.add_exceptions(form.build_matcher(match=["npm"]), ["npm $(touch x)", "npm `id`"])
     guard(store, rule, "deny", matcher=matcher, instead="$(touch x)")
     assert not mark.exists() and list_modes(store) == {rule: "deny"}
-    slow = form.build_matcher("", "", (), r"(a+)+$")
+    slow = form.build_matcher(content=r"(a+)+$")
     write_calls(
         home, project, "s-2", [("Write", {"file_path": str(project / "a.py"), "content": "a" * 5000 + "!"})] * 3
     )

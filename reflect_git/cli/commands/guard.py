@@ -43,9 +43,10 @@ class _Choice:
 
     mode: str
     tool: str
-    match: str
+    match: Sequence[str]
     paths: Sequence[str]
     content: str
+    look_in: str
     exceptions: Sequence[str]
     instead: str
     event: str
@@ -53,32 +54,32 @@ class _Choice:
 
     @property
     def has_matcher(self) -> bool:
-        return bool(self.tool or self.match or self.paths or self.content or self.event or self.required)
+        described = (self.tool, self.match, self.paths, self.content, self.look_in, self.event, self.required)
+        return any(described)
 
 
 @click.command()
 @click.argument(
     "name", metavar="[LRN]", default="", callback=options.resolve_numbers, shell_complete=options.complete_rules
 )
-@click.option("--mode", type=options.WordChoice("mode", GUARD_MODES), help="watch, hint, ask or deny; else hint.")
-@click.option(
-    "--tool", metavar="NAME", default="", help="The tool: Bash, Read, Edit, or an MCP tool such as mcp__x__*."
-)
-@click.option("--match", metavar="COMMAND", default="", help="A command, such as 'git push --force'.")
+@click.option("--mode", type=options.WordChoice("mode", GUARD_MODES), help="How it acts; else hint.")
+@click.option("--tool", metavar="NAME", default="", help="A tool, such as Read or 'mcp__x__*'.")
+@click.option("--match", metavar="COMMAND", multiple=True, help="A command, such as 'git push --force'.")
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Files, such as 'src/gen/**'.")
 @click.option("--content", metavar="REGEX", default="", help="Text that a call adds to a file.")
+@click.option(
+    "--in", "look_in", type=options.WordChoice("place", ["code", "strings", "all"]), help="Where it counts; else code."
+)
 @click.option(
     "--on", "event", type=options.WordChoice("event", ["stop"]), help="stop: check before Claude says it is done."
 )
 @click.option("--requires", "required", metavar="COMMAND", multiple=True, help="With --on stop: run after an edit.")
 @click.option("--except", "exceptions", metavar="TEXT", multiple=True, help="A command or a path that is fine.")
 @click.option("--instead", metavar="TEXT", default="", help="Tell Claude to use this instead.")
-@click.option("--accept", is_flag=True, help="Accept a guard from another machine of yours.")
+@click.option("--accept", is_flag=True, help="Accept a guard from your other machine.")
 @click.option("--test", is_flag=True, help="Only show what it would have matched.")
-@click.option("--call", metavar="JSON", default="", help="Only say whether it applies to this call.")
-@click.option(
-    "--try", "source", metavar="FILE", default="", help="Try rules against calls: JSON lines; '-' reads stdin."
-)
+@click.option("--call", metavar="JSON", default="", help="Say whether it applies to this call.")
+@click.option("--try", "source", metavar="FILE", default="", help="Try JSON lines of rules and calls; - is stdin.")
 @dry_run_option
 @yes_option
 @json_option
@@ -88,18 +89,22 @@ def guard_command(
 ) -> None:
     """Enforce a rule: Claude Code checks every tool call against it.
 
-    First you see what the guard would have matched in past sessions. Matches that you mark as wrong become exceptions.
-    Without --match, --path or --content, the program reads from the rule's text what to match.
+    First you see what it would have matched in past sessions, and mark what is wrong. Without --match, --path or
+    --content, the program reads from the rule's text what to match.
 
     \b
     reflect-git guard LRN-20260211-4c8d2a1f --mode deny
     reflect-git guard 4c8d --match 'git push --force' --except 'git push --force origin wip'
     reflect-git guard 4c8d --on stop --requires 'ruff check' --path '*.py'
 
-    Modes: watch only counts; hint reminds Claude; ask asks you first; deny stops the call.
-
-    With --try, each line is {"id", "rule", "call": {"tool_name", "tool_input"}}, with or without a "matcher". Each
-    answer is {"id", "guardable", "applies", "why", "matcher"}. No store is needed.
+    \b
+    --match takes a command as you type it, with these marks:
+      npm|yarn add             alternatives; * and ? are wildcards
+      git push --force         options, in every form and place
+      cargo build !--locked    without this option;  jest !*  without a file
+      git push ... main        a word anywhere behind;  ... !main  not there
+      curl | sh                a pipe;  AWS_PROFILE=prod aws  a variable
+      git commit on:main       a branch;  text:REGEX  a text;  cat <file  reads
     """
     if source:
         _try_rows(cli, source)
@@ -108,7 +113,9 @@ def guard_command(
         raise ReflectError("which rule?", "list them: reflect-git rules", "usage", EXIT_USAGE)
     is_written = not (test or call or dry_run)
     ctx = open_context(cli, writes=is_written)
-    choice = _Choice(**{**given, "mode": given["mode"] or "", "event": given["event"] or ""})
+    choice = _Choice(
+        **{**given, "mode": given["mode"] or "", "event": given["event"] or "", "look_in": given["look_in"] or ""}
+    )
     plan = _build_plan(ctx, name, choice, accept)
     if call:
         _print_call_result(cli, plan, call)
@@ -141,7 +148,10 @@ def _build_plan(ctx: Context, name: str, choice: _Choice, accept: bool) -> Guard
         raise ReflectError("--on stop and --requires go together", "see reflect-git guard --help", "usage", EXIT_USAGE)
     matcher = None
     if choice.has_matcher:
-        matcher = build_matcher(choice.tool, choice.match, choice.paths, choice.content, choice.required)
+        matcher = build_matcher(
+            tool=choice.tool, match=choice.match, paths=choice.paths, content=choice.content, look_in=choice.look_in,
+            required=choice.required,
+        )  # fmt: skip
     plan = guards.plan_guard(ctx, rule, choice.mode, matcher, choice.instead)
     plan = replace(plan, matcher=add_exceptions(plan.matcher, choice.exceptions))
     guards.require_usable(plan)

@@ -1,4 +1,4 @@
-"""Turn the things that a rule names (programs, options, paths, pieces of code) into clauses of a matcher."""
+"""Turn what a rule names (programs, options, paths, pieces of code) into clauses, and clauses into a matcher."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import re
 from typing import Any, NamedTuple
 
 from reflect_git.guards.derivation import phrases
+from reflect_git.guards.match import Call, find_match
 from reflect_git.guards.shell import Command, parse_commands
+from reflect_git.guards.wrappers import WRAPPERS
 
 Clause = dict[str, Any]
+Derived = dict[str, Any]
+
+_READERS = frozenset("cat head tail grep less more rg sed awk".split())
 
 
 class RuleText(NamedTuple):
@@ -251,9 +256,9 @@ def get_command_clauses(command: Command, more_flags: list[str] | None = None) -
     clause: Clause = {"run": " ".join([name, *words])}
     first = " ".join([command.name, *[word.split("|")[0] for word in words[:1]]])
     if flags:
-        clause["flags"] = [each for flag in flags for each in _split_flag(first, flag)]
+        clause["flags"] = [each for flag in flags for each in split_flag(first, flag)]
     if args:
-        clause["args"] = [_get_argument(first, arg) for arg in args]
+        clause["args"] = [get_argument(first, arg) for arg in args]
     if command.name == "sudo" and args:
         clause = {"run": " ".join(["sudo", *args]), **({"flags": clause["flags"]} if flags else {})}
     elif command.name in ("python", "python3") and args[:1] and args[0].endswith(".py"):
@@ -311,7 +316,7 @@ def _count_subcommands(name: str, words: list[str], given: list[str]) -> int:
     return 3
 
 
-def _get_argument(first: str, arg: str) -> str:
+def get_argument(first: str, arg: str) -> str:
     """Return the pattern for an argument: a branch that is pushed can be written in several ways."""
     if first == "git push" and re.fullmatch(r"[\w./-]+", arg):
         return f"{arg}|*:{arg}|+{arg}"
@@ -320,7 +325,7 @@ def _get_argument(first: str, arg: str) -> str:
     return arg.rstrip("/") + "|" + arg if arg[-1:] == "/" and len(arg) > 1 else arg
 
 
-def _split_flag(first: str, flag: str) -> list[str]:
+def split_flag(first: str, flag: str) -> list[str]:
     """Return the patterns of joined options: `-rf` is `-r` and `-f`."""
     name = first.split(maxsplit=1)[0]
     if re.fullmatch(r"-[a-zA-Z]{2,4}", flag) and name not in ("go", "java", "find", "terraform", "mvn", "tofu", "kill"):
@@ -492,3 +497,97 @@ def get_globs(items: list[Item]) -> list[str]:
             path += "/**"
         globs.append(path)
     return globs
+
+
+def build_matcher(clauses: list[Clause], text: RuleText, wanted: str) -> Derived | None:
+    """Return the matcher of some clauses, with what the rule allows as exceptions."""
+    exceptions: list[Clause] = []
+    for clause in clauses:
+        spared = clause.pop("spared", None)
+        if spared:
+            exceptions.append({"paths": spared})
+        exceptions += [each for each in clause.pop("spared_runs", ()) if each not in exceptions]
+        if clause.get("run", "").split("|")[0] in _READERS and any(tool in wanted for tool in ("Read", "Grep", "Glob")):
+            clause.setdefault("files", "read")
+    clauses = [_spare_named(clause, text) for clause in _narrow_content(clauses, wanted)]
+    unique = [clause for at, clause in enumerate(clauses) if clause not in clauses[:at]]
+    for found in phrases.ALLOWED.finditer(text.masked):
+        items, others = find_items(found[1], text)
+        if items and not others:
+            if all(is_path(item) for item in items):
+                exceptions.append({"paths": get_globs(items)})
+            else:
+                exceptions += [clause for clause in get_item_clauses(items, "use", None, True) if "run" in clause]
+    matcher: Derived = {"any": unique}
+    codes = find_items(wanted, RuleText(wanted, []), takes_english=True)[0]
+    preferred = parse_command(wanted, False) or (parse_command(codes[0].text, False) if codes else None)
+    if preferred is not None:
+        command = " ".join([preferred.program, *preferred.args])
+        exceptions += _find_runners(unique, command)
+        if find_match({**matcher, "except": exceptions}, Call("Bash", {"command": command})):
+            unique[:] = _narrow(unique, preferred, exceptions, command)
+    if exceptions:
+        matcher["except"] = exceptions
+    preference = re.sub(r"(?:^|,? )instead[.!]?$", "", wanted, flags=re.IGNORECASE)
+    if preference:
+        matcher["instead"] = preference[:200]
+    return matcher if unique else None
+
+
+def _spare_named(clause: Clause, text: RuleText) -> Clause:
+    """Return a clause without other names of its program that the rule names itself: "`./gradlew`, never `gradle`"."""
+    names, *rest = [word.split("|") for word in clause.get("run", "").split()] or [[""]]
+    if phrases.TABLE["same_program"].get(names[0]) != "|".join(names):
+        return clause
+    named = {code.split()[0].rpartition("/")[2] for code in text.codes if code.split()}
+    kept = [name for name in names if name == names[0] or name not in named]
+    return {**clause, "run": " ".join(map("|".join, [kept, *rest]))} if len(kept) < len(names) else clause
+
+
+def _narrow_content(clauses: list[Clause], wanted: str) -> list[Clause]:
+    """Change patterns so that they do not match what the rule prefers: `now(tz=UTC)` in place of `now()`."""
+    made = []
+    for clause in clauses:
+        pattern = clause.get("content", "")
+        if pattern and wanted and re.search(pattern, wanted):
+            pattern = pattern.replace(r"\s*\(", r"\s*\(\s*\)", 1)
+            if re.search(pattern, wanted):
+                continue
+            clause = {**clause, "content": pattern}
+        made.append(clause)
+    return made
+
+
+def _find_runners(clauses: list[Clause], command: str) -> list[Clause]:
+    """Return exceptions for commands that the preferred one runs: "use `uv run`, never plain `python`"."""
+    found: list[Clause] = []
+    for clause in clauses:
+        name = clause.get("run", "").split("|")[0].split()[:1]
+        for line in (command, " ".join([command, *name])) if " " in command or command in WRAPPERS else ():
+            inner = [
+                one for one in parse_commands(line) if one.outer and find_match(clause, Call("Bash", {"command": line}))
+            ]
+            made = {"run": clause.get("run", ""), "by": "|".join(dict.fromkeys(inner[0].outer))} if inner else None
+            if made and made not in found:
+                found.append(made)
+    return found
+
+
+def _narrow(clauses: list[Clause], preferred: Command, exceptions: list[Clause], command: str) -> list[Clause]:
+    """Change clauses so that they do not apply to the command that the rule prefers."""
+    made: list[Clause] = []
+    for clause in clauses:
+        if not find_match({"any": [clause]}, Call("Bash", {"command": command})):
+            made.append(clause)
+            continue
+        flags = [arg for arg in preferred.args if arg[:1] == "-"]
+        names = clause["run"].split()[0].split("|")
+        others = [name for name in names if name != preferred.name]
+        if preferred.name in names[1:] and others and not preferred.args:
+            made.append({**clause, "run": " ".join(["|".join(others), *clause["run"].split()[1:]])})
+        elif clause["run"].split()[0].split("|")[0] == preferred.name and flags and not clause.get("flags"):
+            made.append({**clause, "missing": [get_flag(preferred.name, flag) for flag in flags]})
+        elif len(preferred.args) > 0 and len(clause["run"].split()) == 1:
+            made.append(clause)
+            exceptions += get_command_clauses(preferred)
+    return made

@@ -7,13 +7,14 @@ it is understood. The phrases, kinds of files and names of options are in `knowl
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from reflect_git.guards.derivation import phrases
 from reflect_git.guards.derivation.clauses import (
     Clause,
+    Derived,
     Item,
     RuleText,
+    build_matcher,
     escape,
     find_items,
     get_argument_globs,
@@ -32,13 +33,9 @@ from reflect_git.guards.derivation.clauses import (
     strip_prefix,
 )
 from reflect_git.guards.derivation.prose import find_bare_code, rewrite
-from reflect_git.guards.match import Call, find_match
 from reflect_git.guards.shell import Command
 
-Derived = dict[str, Any]
-
 _LONGEST = 600
-_READERS = frozenset("cat head tail grep less more rg sed awk".split())
 
 
 def derive_matcher(rule: str) -> Derived | None:
@@ -56,19 +53,17 @@ def derive_matcher(rule: str) -> Derived | None:
             found, wants = _read_piece(piece, text, subject, wanted)
             clauses += found
             wanted = wanted or wants
-            state = phrases.STATE.match(piece) or phrases.OWNED.match(piece) or phrases.SUBJECT.match(piece)
-            subject = state["subject"] if state else subject
+            subject = _find_subject(piece) or subject
         if scope is not None:
             clauses[begin:] = [
                 {**clause, "paths": scope} for clause in clauses[begin:] if scope and "content" in clause
             ]
-        state = phrases.STATE.match(statement) or phrases.OWNED.match(statement) or phrases.SUBJECT.match(statement)
-        subject = state["subject"] if state else ""
+        subject = _find_subject(statement)
     if not clauses:
         clauses = _derive_from_frame(rule)
     if not clauses:
         return None
-    return _build_matcher(clauses, text, text.unmask(wanted).strip(" .,"))
+    return build_matcher(clauses, text, text.unmask(wanted).strip(" .,"))
 
 
 def _mask(rule: str) -> RuleText:
@@ -106,6 +101,16 @@ def _split_leading_place(statement: str, text: RuleText) -> tuple[str, list[str]
         return (found["rest"] if found else statement), None
     is_place = found["word"].lower() in ("in", "under", "inside", "within", "for")
     return found["rest"], (_get_scope(found["place"], text) or []) if is_place else []
+
+
+def _find_subject(statement: str) -> str:
+    """Return what a statement is about, which "it" or "there" in the next one means."""
+    for pattern in (phrases.STORED_IN, phrases.STATE, phrases.OWNED, phrases.SUBJECT):
+        found = pattern.match(statement)
+        if found:
+            named = phrases.NAMED_IN_BRACKETS.fullmatch(found["subject"])
+            return str(named["names"] if named else found["subject"])
+    return ""
 
 
 def _read_ban(piece: str, what: str, text: RuleText, subject: str, wanted: str) -> tuple[list[Clause], str]:
@@ -150,7 +155,7 @@ def _read_piece(piece: str, text: RuleText, subject: str, wanted: str) -> tuple[
     for pattern in (phrases.STATE, phrases.PASSIVE):
         found = pattern.match(piece)
         if found:
-            return _interpret_state(found, text), ""
+            return _interpret_state(found, text, subject), ""
     found = phrases.FILES_MUST_NOT.match(piece)
     if found:
         scope = _get_scope(found["place"], text)
@@ -164,10 +169,12 @@ def _read_piece(piece: str, text: RuleText, subject: str, wanted: str) -> tuple[
     return [], ""
 
 
-def _interpret_state(found: re.Match[str], text: RuleText) -> list[Clause]:
+def _interpret_state(found: re.Match[str], text: RuleText, about: str) -> list[Clause]:
     """Return the clauses of "X is never edited" and "X is generated"."""
     parts = found.groupdict()
     subject = parts["subject"]
+    named = phrases.NAMED_IN_BRACKETS.fullmatch(subject)
+    subject = named["names"] if named else subject
     rest = phrases.REASON.sub("", parts.get("rest") or "")
     rest = "" if re.match(r"\s*(?:by|here)\b", rest) else rest
     if parts.get("verb"):
@@ -175,7 +182,11 @@ def _interpret_state(found: re.Match[str], text: RuleText) -> list[Clause]:
         return must or _interpret(f"{_get_base(parts['verb'])} {subject}{rest}", text, "")
     adjective = (parts.get("adjective") or "").lower()
     items, others = find_items(subject, text)
-    is_run = bool(items) and not others and all(is_tool(item.text) or parse_command(item.text, True) for item in items)
+    is_run = (
+        bool(items)
+        and set(others) <= phrases.FILLER
+        and all(is_tool(item.text) or parse_command(item.text, True) for item in items)
+    )
     if (
         re.match(
             r"off|read|final|frozen|gen|auto|machine|immutable|managed|vendored|only (?:ever )?(?:ch|ed|mo|up|wr|ge)",
@@ -184,6 +195,9 @@ def _interpret_state(found: re.Match[str], text: RuleText) -> list[Clause]:
         and not is_run
     ):
         return [] if phrases.CONDITION.search(rest) else _interpret_files(subject, text, "write")
+    verb, _, what = subject.partition(" ")
+    if verb.lower().endswith("ing") and what and _get_base(verb) != verb.lower():
+        return _interpret(f"{_get_base(verb)} {what}{rest}", text, about)  # "editing it is forbidden"
     return _interpret(f"use {subject}{rest}", text, "", has_pair=True)
 
 
@@ -264,8 +278,11 @@ def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False
     phrase = " ".join([base, *words[1:]]) if base != words[0].lower() else phrase
     if subject and re.fullmatch(r"be \w+(?:ed|en|un)", phrase):
         base = phrase = _get_base(phrase[3:])
+    there = phrases.THERE.match(phrase) if subject else None
     if subject and (phrases.PRONOUN.fullmatch(phrase) or phrase == base):
         phrase = base + " " + subject
+    elif there and re.fullmatch(r"\ue000\d+\ue001|\S+/", subject):
+        phrase = f"{there['head']} {subject}"
     found = _interpret_whole(phrase, text, has_pair)
     if found:
         return found
@@ -535,7 +552,7 @@ def _read_with(phrase: str, text: RuleText) -> list[Clause]:
     if found:
         first, second = text.unmask(found["a"]), text.unmask(found["b"])
         flag, name = (first, second) if first[:1] == "-" else (second, first)
-        command = parse_command({"commit": "git commit", "push": "git push"}.get(name, name), True)
+        command = parse_command(f"git {name}" if name in phrases.GIT_VERBS else name, True)
         if flag[:1] == "-" and command and is_known(command.name):
             return get_command_clauses(command, flag.split())
     found = phrases.COMMAND_WITH_SETTING.match(phrase) or phrases.SETTING_WITH_COMMAND.match(phrase)
@@ -567,7 +584,7 @@ def _read_sql(phrase: str, text: RuleText) -> list[Clause]:
 
 def _read_through(phrase: str, text: RuleText) -> list[Clause]:
     """Read "install packages globally with npm", "rewrite history with COMMAND" and "post through the X MCP server"."""
-    server = phrases.MCP_SERVER.match(phrase)
+    server = phrases.MCP_SERVER.match(phrase) or phrases.THROUGH_MCP.match(phrase)
     if server:
         name = text.unmask(server["name"]).lower()
         verb = server["verb"].lower()
@@ -583,6 +600,10 @@ def _read_through(phrase: str, text: RuleText) -> list[Clause]:
     if not found:
         return []
     items, others = find_items(found["names"], text)
+    verb = found["head"].split()[0]
+    is_plain = len(items) == 1 and len(found["head"].split()) == 2 and not _find_concept(found["head"], text)
+    if is_plain and not others and verb in phrases.CONCEPT_VERBS and items[0].text in phrases.SUBCOMMANDS:
+        return [{"run": f"{items[0].text} {verb}"}]  # "restart services with systemctl"
     if items and not others and all(item.is_code and phrases.DIRECTIVES.match(item.text) for item in items):
         return get_item_clauses(items, "use", None, True, is_comment=True)
     commands = [parse_command(item.text, True) for item in items]
@@ -800,56 +821,3 @@ def _derive_from_frame(rule: str) -> list[Clause]:
     ):
         return get_command_clauses(Command([name], ""))
     return []
-
-
-def _build_matcher(clauses: list[Clause], text: RuleText, wanted: str) -> Derived | None:
-    """Return the matcher of some clauses, with what the rule allows as exceptions."""
-    exceptions: list[Clause] = []
-    for clause in clauses:
-        spared = clause.pop("spared", None)
-        if spared:
-            exceptions.append({"paths": spared})
-        exceptions += [each for each in clause.pop("spared_runs", ()) if each not in exceptions]
-        if clause.get("run", "").split("|")[0] in _READERS and any(tool in wanted for tool in ("Read", "Grep", "Glob")):
-            clause.setdefault("files", "read")
-    unique = [clause for at, clause in enumerate(clauses) if clause not in clauses[:at]]
-    for found in phrases.ALLOWED.finditer(text.masked):
-        items, others = find_items(found[1], text)
-        if items and not others:
-            if all(is_path(item) for item in items):
-                exceptions.append({"paths": get_globs(items)})
-            else:
-                exceptions += [clause for clause in get_item_clauses(items, "use", None, True) if "run" in clause]
-    matcher: Derived = {"any": unique}
-    codes = find_items(wanted, RuleText(wanted, []), takes_english=True)[0]
-    preferred = parse_command(wanted, False) or (parse_command(codes[0].text, False) if codes else None)
-    if preferred is not None:
-        command = " ".join([preferred.program, *preferred.args])
-        if find_match(matcher, Call("Bash", {"command": command})):
-            unique[:] = _narrow(unique, preferred, exceptions, command)
-    if exceptions:
-        matcher["except"] = exceptions
-    preference = re.sub(r"(?:^|,? )instead[.!]?$", "", wanted, flags=re.IGNORECASE)
-    if preference:
-        matcher["instead"] = preference[:200]
-    return matcher if unique else None
-
-
-def _narrow(clauses: list[Clause], preferred: Command, exceptions: list[Clause], command: str) -> list[Clause]:
-    """Change clauses so that they do not apply to the command that the rule prefers."""
-    made: list[Clause] = []
-    for clause in clauses:
-        if not find_match({"any": [clause]}, Call("Bash", {"command": command})):
-            made.append(clause)
-            continue
-        flags = [arg for arg in preferred.args if arg[:1] == "-"]
-        names = clause["run"].split()[0].split("|")
-        others = [name for name in names if name != preferred.name]
-        if preferred.name in names[1:] and others and not preferred.args:
-            made.append({**clause, "run": " ".join(["|".join(others), *clause["run"].split()[1:]])})
-        elif clause["run"].split()[0].split("|")[0] == preferred.name and flags and not clause.get("flags"):
-            made.append({**clause, "missing": [get_flag(preferred.name, flag) for flag in flags]})
-        elif len(preferred.args) > 0 and len(clause["run"].split()) == 1:
-            made.append(clause)
-            exceptions += get_command_clauses(preferred)
-    return made

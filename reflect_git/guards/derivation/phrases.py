@@ -10,7 +10,7 @@ TABLE = load_table("guards")
 PROGRAMS = frozenset(load_table("programs")["programs"].split()) | frozenset(TABLE["more_programs"].split())
 ENGLISH = frozenset(load_table("programs")["english"].split()) | frozenset(
     "open say port task tap standard future screen stack make node less service just black composer kind flux vault "
-    "expo next venv ws su dd kill air serve rush karma nose unittest migrate nix xo snap".split()
+    "expo next venv ws su dd kill air serve rush karma nose unittest migrate nix xo snap ls echo sleep tree".split()
 )
 SUBCOMMANDS = frozenset(TABLE["subcommands"].split())
 JS = ["*.js", "*.jsx", "*.ts", "*.tsx", "*.mjs", "*.cjs", "*.mts", "*.cts", "*.vue", "*.svelte"]
@@ -88,8 +88,9 @@ OWNED = re.compile(
     re.I | re.S,
 )
 SUBJECT = re.compile(
-    r"^(?P<subject>.+?) (?:is|are|was|were|has|have|hangs?|breaks?|needs?|destroys|deletes|removes|wipes|"
-    r"blocks|kills|overwrites|corrupts|locks|fails|takes|resets|costs|leaks|crashes|drops|discards|publishes|deploys|uploads|sends) .+$",
+    r"^(?P<subject>.+?) (?:is|are|was|were|has|have|hangs?|breaks?|needs?|destroys?|deletes?|removes?|wipes?|blocks?|kills?|"
+    r"overwrites?|corrupts?|locks?|fails?|takes?|resets?|costs?|leaks?|crashes|crash|drops?|discards?|publish(?:es)?|"
+    r"deploys?|uploads?|sends?) .+$",
     re.I | re.S,
 )
 VERB_PAIR = re.compile(r"^(?P<first>\w+) (?:or|and|nor) (?P<second>\w+) (?P<rest>.+)$")
@@ -125,6 +126,17 @@ HEADER = re.compile(
     r"(?: (?:licen[sc]e|copyright))?(?: (?:header|line|comment|notice|identifier|banner)s?)(?: at the top)?$",
     re.I,
 )
+# "Secrets live in `x/`; never open anything in there."
+STORED_IN = re.compile(
+    r"^.+? (?:live|lives|are|is|sit|sits|belong|belongs)(?: stored| kept| only)? (?:in|under) (?P<subject>\ue000\d+\ue001|[\w./-]+/)$",
+    re.I,
+)
+NAMED_IN_BRACKETS = re.compile(r"[^()]+ \((?P<names>\ue000\d+\ue001(?:,? (?:and |or )?\ue000\d+\ue001)*)\)")
+GIT_VERBS = frozenset("commit push merge rebase pull clone fetch cherry-pick".split())
+THERE = re.compile(
+    r"^(?P<head>\w+(?: or \w+)?)(?: (?:anything|files?|something|things|any file|stuff))?(?: (?:in|from|under))?(?: there| it| that folder| this folder)$",
+    re.I,
+)
 MUST = [
     re.compile(pattern, re.I)
     for pattern in (
@@ -132,7 +144,7 @@ MUST = [
         rf"^(?:please )?always use (?:the )?(?P<flag>{FLAG})(?: flag| option)? (?:with|when (?:you )?(?:run|running|call|calling|using|use|invoking)|for|on) (?:every |all |any |each |the |a )*(?P<cmd>{NAMED})(?: commands?| calls?)?$",
         rf"^(?:please )?(?:always )?(?:give|pass) (?P<cmd>{NAMED}) (?:the )?(?P<flag>{FLAG})(?: flag| option)?$",
         rf"^(?:please )?(?:always )?(?:give|pass|run|call) (?P<cmd>{NAMED}) (?:a |an |the |with a |with an )[\w -]+\((?P<flag>{FLAG})\)$",
-        rf"^(?:please )?(?:always|only) (?:run|use|call|invoke|execute|start) (?P<cmd>{NAMED}) with (?:the )?(?P<flag>{FLAG})(?: flag| option| set)?$",
+        rf"^(?:please )?(?:(?:always|only) (?:run|use|call|invoke|execute|start)|run) (?P<cmd>{NAMED}) with (?:the )?(?P<flag>{FLAG})(?: flag| option| set)?$",
         rf"^(?:every |all |any |the )?(?P<cmd>{NAMED})(?: commands?| calls?| runs?)? (?:must|should|has to|have to|needs to|needs?|always needs?|requires?|always takes?|always runs?|is always run|is always called|always)(?: always)?(?: be)?(?: run| called| used| invoked)?(?: with| have| use)? (?:the )?(?P<flag>{FLAG})(?: flag| option)?$",
         rf"^(?:every |all |any |the )?(?P<cmd>{NAMED}) (?:commands?|calls?|runs?|invocations?) (?:must|should|have to|has to|need to) (?:always )?(?:name|pass|set|specify|state|give|include|select) [\w ]+? (?:with|via|using|through) (?:the )?(?P<flag>{FLAG})(?: flag| option)?$",
         rf"^(?P<cmd>{NAMED}) without (?:the )?(?P<flag>{FLAG})(?: flag| option)? (?:breaks|fails|hangs|does not work|doesn't work|is wrong|is broken|corrupts|crashes)\b.*$",
@@ -140,7 +152,7 @@ MUST = [
     )
 ]
 VERBS = {
-    "run": "use run call invoke execute launch type start try touch",
+    "run": "use run call invoke execute launch type start try touch pass",
     "edit": "edit change modify touch alter update write overwrite rewrite delete remove rename move reformat format create patch tweak regenerate adjust "
     "add put clean replace fix",
     "read": "read open view cat print access inspect display show expose look see",
@@ -162,7 +174,7 @@ FILLER = frozenset(
     "contents content of in under inside within below from to at into its all our my code plain raw statement statements call calls "
     "function functions comment comments line lines keyword operator method hook hooks package library module type types existing "
     "stuff things them it these those that this via through with using macro decorator suppressions suppression directives directive "
-    "either both nor keywords operators methods macros decorators libraries modules checked-in binary executable anywhere flag flags option".split()
+    "either both nor keywords operators methods macros decorators libraries modules checked-in binary executable anywhere flag flags option bare naked direct".split()
 )
 PATH_NAMES = frozenset(
     "src lib app tests test docs scripts packages backend frontend api server client migrations vendor dist build generated node_modules infra deploy config public static assets fixtures proto protos schemas internal pkg cmd web".split()
@@ -196,7 +208,7 @@ BRACKETS = re.compile(
 )
 HOST_PHRASE = re.compile(r"^(?:connect |use |point |run )?(?P<cmd>\S+)(?: to| into| against| on| with)? .*$")
 COMMAND_WITH_FLAG = re.compile(
-    rf"^(?:(?:use|run|call|invoke|do|make) )?(?P<a>{NAMED}|{FLAG}) (?:with|using|to|on|in|for) (?:the )?(?P<b>{FLAG}|{NAMED})(?: flag| option)?$"
+    rf"^(?:(?:use|run|call|invoke|do|make) )?(?:the )?(?P<a>{NAMED}|{FLAG})(?: flag| option)? (?:with|using|to|on|in|for) (?:the )?(?P<b>{FLAG}|{NAMED})(?: flag| option)?$"
 )
 FLAG_FOR_COMMAND = re.compile(
     rf"^(?:pass|add|give|set) (?:the )?(?P<a>{FLAG})(?: flag| option)? (?:to|with|on|in|when running) (?P<b>{NAMED})$"
@@ -252,8 +264,11 @@ OBJECTS = frozenset("process os sys console window document time datetime jest v
 LANGUAGES = frozenset("sql json css yaml python typescript javascript rust java ruby csv terraform html".split())
 SQL_CLIENTS = "psql|pgcli|mysql|mariadb|mycli|sqlite3|sqlcmd|cockroach|clickhouse-client|duckdb|snowsql|bq"
 MCP_SERVER = re.compile(
-    r"^(?P<verb>\w+)\b(?: .*?)?(?: (?:with|using|via|through|over))? (?:the )?(?P<name>\ue000\d+\ue001|\w+) mcp(?: server| tools?| integration)?$",
+    r"^(?P<verb>\w+)\b(?: .*?)?(?: (?:with|using|via|through|over))? (?:the )?(?P<name>\ue000\d+\ue001|(?!(?:with|using|via|through|over|the|an?|any|our)\b)\w+) mcp(?: server| tools?| integration)?$",
     re.I,
+)
+THROUGH_MCP = re.compile(
+    r"^(?P<verb>\w+)\b(?: .*?)? (?:to|in|on|into) (?P<name>\w+) (?:with|using|via|through|over) (?:the )?mcp$", re.I
 )
 _SENDS = "send post reply create add"
 MCP_VERBS = {
