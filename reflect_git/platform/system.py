@@ -79,6 +79,16 @@ class System:
             if len(row) == 3 and row[0].isdigit() and row[1].isdigit()
         }
 
+    def is_running(self, process: int) -> bool:
+        """Return whether a process has not ended."""
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:  # it belongs to another user
+            pass
+        return True
+
     def get_machine_id(self) -> Optional[str]:
         """Return the system's id of this installation, "" if it has none, None if it did not answer this time."""
         return ""
@@ -167,6 +177,10 @@ class Linux(System):
                 if len(fields) > 19:  # else it ended meanwhile
                     found[int(name)] = int(fields[1]), fields[19]
         return found
+
+    def is_running(self, process: int) -> bool:
+        state = _read_proc(process, "stat").rpartition(")")[2].split()[:1]
+        return state != ["Z"] and super().is_running(process)  # in many containers nobody reaps what was killed
 
     def get_machine_id(self) -> Optional[str]:
         for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):  # many containers have neither

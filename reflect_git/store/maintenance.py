@@ -166,10 +166,11 @@ def combine_packs(store: Store) -> None:
 
 
 def _remove_keep_marks(store: Store) -> None:
-    """Remove the .keep marks of killed fast-imports; repack would keep their content forever."""
+    """Remove the .keep marks of killed fast-imports and fetches; repack would keep their content forever."""
     from reflect_git.store.main import ref_updates  # not needed to check whether it is due
 
     ref_updates.remove_keep_marks(store)
+    ref_updates.remove_marks_of_killed_fetches(store)
 
 
 def remove_partial_packs(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,26 @@ def test_a_pack_that_a_killed_writer_kept_does_not_keep_the_text(store: Store, s
     pack.with_suffix(".keep").write_text("fast-import")
     assert run_maintenance_after(store, 15) == 1
     assert disk_search.find_texts(store_home, SECRET) == []
+
+
+def test_a_pack_that_a_killed_fetch_kept_does_not_keep_the_text(store: Store, store_home: Path) -> None:
+    """`git fetch` marks a pack with its process; a purge that was killed in its fetch left such a mark."""
+    ended = subprocess.Popen(["true"])  # not waited for: a zombie, as in a container where nobody reaps
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    host = os.uname().nodename
+    weak(store, SECRET)
+    git(store_home, "repack", "-adq")
+    (pack,) = (store_home / ".git/objects/pack").glob("*.pack")
+    pack.with_suffix(".keep").write_text(f"fetch-pack {ended.pid} on {host}\n")
+    for name, mark in {
+        "live": f"fetch-pack {os.getpid()} on {host}", "elsewhere": f"receive-pack {ended.pid} on another-{host}",
+        "mine": "do not repack",
+    }.items():  # fmt: skip
+        pack.with_name(f"pack-{name}.keep").write_text(f"{mark}\n")
+    assert run_maintenance_after(store, 15) == 1
+    assert disk_search.find_texts(store_home, SECRET) == []
+    assert {one.stem for one in pack.parent.glob("*.keep")} == {"pack-live", "pack-elsewhere", "pack-mine"}
+    ended.wait()
 
 
 def test_temporary_files_of_killed_writers_go_too(store: Store, store_home: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from reflect_git.platform import files
+from reflect_git.platform import files, system
 from reflect_git.platform.git import SYNC_CONFIG, GitError
 from reflect_git.store import inbox
 from reflect_git.store.main import journal
@@ -84,6 +84,7 @@ KEEP_MARK, FAST_IMPORT_MARK = (
     "reflect-git",
     "fast-import",
 )  # content of .keep files: ours, and those of a failed fast-import
+_FETCH_MARKS = ("fetch-pack", "receive-pack")
 _ATTEMPTS = 8
 _PAUSE_SECONDS = 0.02
 
@@ -137,6 +138,18 @@ def remove_keep_marks(store: Store, marks: Sequence[str] = (KEEP_MARK, FAST_IMPO
     """Remove the marks of packs whose objects a branch has now, including those of killed processes."""
     for name in files.list_names(_get_pack_path(store, "")):
         if name.endswith(".keep") and _read_mark(_get_pack_path(store, name)) in marks:
+            files.remove(_get_pack_path(store, name))
+
+
+def remove_marks_of_killed_fetches(store: Store) -> None:
+    """Remove the marks that a killed `git fetch` or push left on its pack ("fetch-pack 1234 on HOST").
+
+    A repack would keep the pack forever, and with it what a purge has to remove.
+    """
+    for name in files.list_names(_get_pack_path(store, "")):
+        words = _read_mark(_get_pack_path(store, name)).split() if name.endswith(".keep") else []
+        is_fetch = len(words) == 4 and words[0] in _FETCH_MARKS and words[1].isdigit()
+        if is_fetch and words[3] == os.uname().nodename and not system.current.is_running(int(words[1])):
             files.remove(_get_pack_path(store, name))
 
 
