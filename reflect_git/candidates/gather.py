@@ -144,6 +144,7 @@ def _tier_by_words(group: Group, signals: Signals) -> str:
         and types[row] not in ("failure", "pattern")
         and count_words(contents[row]) >= _MIN_WORDS
         and not has_pronoun(contents[row])
+        and not is_momentary(contents[row])
         for row in group.rows
     )
     return STRONG if is_said and not worded().why else WEAK

@@ -61,17 +61,21 @@ _MIN_PRAISED_STEPS, _MAX_PRAISE_WORDS = 2, 12
 
 
 class ScoreResult:
-    """The scorer's result for one message."""
+    """The scorer's result for one message. `is_standing`: it is short, and surely holds in later sessions."""
 
-    __slots__ = ("confidence", "durable", "is_signal", "score", "sentence", "type")
+    __slots__ = ("confidence", "durable", "is_signal", "is_standing", "score", "sentence", "type")
 
-    def __init__(self, score: float, is_signal: bool, kind: str, confidence: int, durable: bool, text: str) -> None:
+    def __init__(
+        self, score: float, is_signal: bool, kind: str, confidence: int, durable: bool, text: str,
+        is_standing: bool = False,
+    ) -> None:  # fmt: skip
         self.score = score
         self.is_signal = is_signal
         self.type = kind
         self.confidence = confidence
         self.durable = durable
         self.sentence = text
+        self.is_standing = is_standing
 
     def __repr__(self) -> str:
         return f"Verdict({', '.join(repr(getattr(self, name)) for name in self.__slots__)})"
@@ -277,9 +281,10 @@ def score_message(text: str, via: str, context: Mapping[str, Any]) -> ScoreResul
     of_all = is_about_all_projects(seen)
     lasts = framed or of_all or states_rule(seen) or lasting >= limits["durable"]
     kind = "correction" if framed else TYPE_BY_PHRASE_KIND[added] if added else _find_type(seen, known)
-    is_sure = added or of_all or (lasting >= limits["standing"] and is_short_statement(seen))
-    confidence = max(2 if is_sure else 1, get_confidence(height, lasting, limits))
-    return ScoreResult(to_probability(height), True, kind, confidence, lasts, score_features.clip_sentence(said))
+    is_standing = lasting >= limits["standing"] and is_short_statement(seen)
+    confidence = max(2 if added or of_all or is_standing else 1, get_confidence(height, lasting, limits))
+    text = score_features.clip_sentence(said)
+    return ScoreResult(to_probability(height), True, kind, confidence, lasts, text, is_standing)
 
 
 def to_probability(height: float) -> float:

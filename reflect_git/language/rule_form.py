@@ -37,6 +37,7 @@ _CONTEXT_NOUNS = re.compile(
 _STOP_DOING = re.compile(r"^stop (\w+ing)\b(?!.*(?:,|\band|\bor) \w+ing\b)", _IGNORE_CASE)
 _STRONG_MARKS = frozenset(("ALWAYS", "ONLY", "PREFER", "INSTEAD", "INSTEADPOST", "WITHOUT")) | BAN_MARKS
 _USE_MARKS = frozenset(("USE", "USEPOST"))  # of a long sentence, this alone may be a task
+_MIN_STANDING_WORDS = 4  # "pull rebase first" may be meant for one call
 
 
 @cache
@@ -135,10 +136,11 @@ def is_english(text: str) -> bool:
     return not foreign or foreign < len(words & set(known["english"].split()))
 
 
-def find_rule_fault(text: str, said: str = "") -> str:
+def find_rule_fault(text: str, said: str = "", is_standing: bool = False) -> str:
     """Return why a text is not a rule by itself, in a few words; empty if it is one.
 
-    `said` is the sentence as typed: "from now on" makes it last, although the rule does not repeat it.
+    `said` is the sentence as typed: "from now on" makes it last, although the rule does not repeat it. `is_standing`
+    says that the message was recognised as lasting when it was captured, so that it needs no word such as "always".
     """
     fault = find_sentence_fault(text)
     if fault or _compile_patterns("rant").search(text) or _SHOUTED_WORDS.search(text):
@@ -152,7 +154,8 @@ def find_rule_fault(text: str, said: str = "") -> str:
         _compile_patterns("condition").sub("", text)
     ):  # "unless I ask" is no report
         return "tells what happened"
-    return "" if _is_lasting(text, said or text, language) else "is a single task"
+    is_whole = "(" not in text and (len(text.split()) >= _MIN_STANDING_WORDS or max(text) >= "\u3040")
+    return "" if (is_standing and is_whole) or _is_lasting(text, said or text, language) else "is a single task"
 
 
 def find_sentence_fault(text: str, longest: int = RULE_LIMIT) -> str:

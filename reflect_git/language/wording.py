@@ -121,7 +121,8 @@ def _find_rule(signal: Mapping[str, Any]) -> Wording:
     message = [] if context.startswith("asked: ") else split_sentences(context)
     whole = message if said[0] in message else said
     texts = [tidy_sentence(sentence) for sentence in whole]
-    reasons = [find_rule_fault(text, sentence) for text, sentence in zip(texts, whole)]
+    is_standing = len(whole) == 1 and bool(signal["meta"].get("standing"))
+    reasons = [find_rule_fault(text, sentence, is_standing) for text, sentence in zip(texts, whole)]
     rules = [at for at, why in enumerate(reasons) if not why]
     text, why = _join_rules(rules, texts, whole) if rules else ("", reasons[whole.index(said[0])])
     return Wording(clip_text(" ".join(content.split())) if why else text, why)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from reflect_git.capture.score import ScoreResult, is_short_statement, load_knowledge, score_message
 from reflect_git.capture.score_features import MessageFeatures
+from tests.capture.transcript_steps import assistant_text, mine_steps, user_text
 
 
 def verdict(text: str, first: bool = False) -> ScoreResult:
@@ -53,7 +56,14 @@ def test_the_first_message_of_a_session_is_a_task() -> None:
 )  # fmt: skip
 def test_a_statement_without_marker_words_is_surely_lasting(text: str) -> None:
     found = verdict(text)
-    assert found.is_signal and found.durable and found.confidence >= 2
+    assert found.is_signal and found.durable and found.confidence >= 2 and found.is_standing
+
+
+def test_what_surely_lasts_is_recorded_for_the_wording(tmp_path: Path) -> None:
+    texts = "lamp names are lower case, no spaces", "no, never dim the lamp of the fire exit while somebody tests it"
+    said = [step for text in texts for step in (assistant_text("Done, the tests pass."), user_text(text))]
+    found = {one["content"]: one["meta"].get("standing") for one in mine_steps(tmp_path, said)}
+    assert found == {texts[0]: True, texts[1]: None}
 
 
 @pytest.mark.parametrize(

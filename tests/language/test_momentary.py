@@ -15,6 +15,9 @@ REMARKS = [
     "ты забыл индекс", "12 is fine but you edited the wrong template", "that's not the report we talked about",
     "only the header should differ, undo the others", "hm, let's not touch the importer yet", "falta el enlace al pie",
     "il manque la légende", "das Menü geht immer noch nicht", "le menu ne marche toujours pas",
+    "die Warnung ist immer noch da", "l'alerte est toujours là", "el aviso sigue ahí", "the banner is still there",
+    "schau nochmal in den Verlauf, da steht der Grund", "look at the trace again", "no, prima fammi vedere la query",
+    "no need to convert the old fonts, they go away next week",
 ]  # fmt: skip
 
 
@@ -32,6 +35,7 @@ def test_a_remark_about_the_work_at_hand_is_weak(text: str) -> None:
         "why did you use npm instead of pnpm?", "we don't put this kind of test into unit/", "Use pnpm, not npm",
         "vergiss nie den Index", "utilise toujours le premier modèle",
         "fail the build if a translation is missing from de.json", "never commit while a test is missing",
+        "show me the query first, every time", "utilise toujours la police du thème", "no deploys until next week",
     ],
 )  # fmt: skip
 def test_what_is_meant_to_last_is_no_such_remark(text: str) -> None:
@@ -49,6 +53,11 @@ def test_a_sentence_that_works_as_a_rule_is_asked_about_although_the_scorer_was_
         signal("never push to the release branch", confidence=1, meta={"durable": False}),
     ])  # fmt: skip
     assert [one.text for one in found.strong] == ["Always run the linter before a push"]
+
+
+def test_a_remark_that_the_scorer_was_not_sure_about_stays_weak() -> None:
+    found = gather([signal("die Warnung im Fenster ist immer noch da", confidence=1)])
+    assert not found.strong and len(found.weak) == 1
 
 
 def test_of_many_weak_signals_the_words_of_the_newest_are_read() -> None:

@@ -37,6 +37,12 @@ def _worded(content: str, context: str = "", **facts: Any) -> Wording:
         ("아니요, deno 말고 bun 써주세요", "deno 말고 bun 써주세요"),
         ("bitte antworte immer auf Deutsch", "Antworte immer auf Deutsch"),
         ("tabs, not spaces", "Use tabs, not spaces"),
+        ("yes, but always tag the image with the commit", "Always tag the image with the commit"),
+        ("ja, aber Rechnungen niemals löschen", "Rechnungen niemals löschen"),
+        ("oui mais ne touche jamais aux polices", "Ne touche jamais aux polices"),
+        ("I said this yesterday: never vendor fonts", "Never vendor fonts"),
+        ("I already told you twice that icons must be inlined", "Icons must be inlined"),
+        ("remember that the seeds must be sorted", "The seeds must be sorted"),
     ],
 )
 def test_a_sentence_that_works_as_a_rule_is_proposed_without_the_talk_around_it(said: str, text: str) -> None:
@@ -80,6 +86,35 @@ def test_a_sentence_that_works_as_a_rule_is_proposed_without_the_talk_around_it(
 )
 def test_a_sentence_that_is_no_rule_by_itself_needs_wording_and_is_shown_as_it_was_said(said: str, why: str) -> None:
     assert _worded(said) == (said.strip(), why)
+
+
+@pytest.mark.parametrize(
+    "said, text",
+    [
+        ("before you tag a release run make smoke, the mirror rejects it otherwise", ""),
+        ("charts are pinned to a version, not to latest", ""),
+        ("Java 11 on the build hosts, so no records please", "Java 11 on the build hosts, so no records"),
+        ("wir siezen die Kunden in allen Mails", "Wir siezen die Kunden in allen Mails"),
+    ],
+)
+def test_what_surely_lasts_needs_no_word_such_as_always(said: str, text: str) -> None:
+    """`standing` was recorded at the capture; without it, the sentence may be a single task."""
+    found = _worded(said, meta={"durable": True, "standing": True})
+    assert found == (text or said[0].upper() + said[1:], "")
+    assert _worded(said).why == "is a single task"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["rebase again first", "nightly run (scripts, no mail)", "the worker's signal is not correct, ours comes late"],
+)
+def test_a_fragment_or_a_report_is_no_rule_even_if_the_scorer_is_sure(said: str) -> None:
+    assert _worded(said, meta={"durable": True, "standing": True}).why
+
+
+def test_of_two_sentences_each_needs_its_own_word() -> None:
+    both = "charts are pinned to a version. the header is blue"
+    assert _worded(both, meta={"durable": True, "standing": True}).why == "is a single task"
 
 
 def test_of_a_group_the_sentence_that_works_is_chosen() -> None:

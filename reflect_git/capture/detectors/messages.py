@@ -116,6 +116,8 @@ def _build_facts(turn: Turn, verdict: ScoreResult, captured: bool) -> Facts:
         "trust": "user_feedback" if turn.via == "feedback" else "user_typed",
         "meta": {"score": round(verdict.score, 4), "durable": durable, "via": turn.via},
     }
+    if captured and durable and verdict.is_standing:
+        facts["meta"]["standing"] = True
     if not captured:
         facts["meta"]["captured"] = False
     notice.set_moment(facts, turn)
