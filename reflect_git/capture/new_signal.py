@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
         score: float
         durable: bool
+        standing: bool
         via: str
         captured: bool
         sessions: int
