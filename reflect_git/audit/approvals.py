@@ -100,6 +100,9 @@ def check_channels(ctx: AuditContext) -> Iterator[Finding]:
             yield Finding("unattended", DECIDE, made["id"], message, hint, get_record_path(made["id"]))
 
 
+_BROKEN_RULE_ANSWERS = {"reverted": "retire", "guarded": "guard"}
+
+
 def check_names(ctx: AuditContext) -> Iterator[Finding]:
     """Note decisions without a person's name."""
     history = ctx.scan.history
@@ -112,13 +115,13 @@ def check_names(ctx: AuditContext) -> Iterator[Finding]:
         yield Finding("nameless", NOTE, nameless[-1], message, NO_NAME_HINT)
 
 
-def _list_retired(ctx: AuditContext) -> list[Decision]:
-    """Return the rules reverted inside Claude Code, which requires an answer about a broken rule."""
+def _list_about_broken_rules(ctx: AuditContext) -> list[Decision]:
+    """Return the rules reverted or guarded inside Claude Code, which requires an answer about a broken rule."""
     return [
         one
         for one in ctx.scan.history.decisions
-        if one["kind"] == "reverted" and one["by"]["road"] == "ask-user-question"
-    ]  # fmt: skip
+        if one["kind"] in _BROKEN_RULE_ANSWERS and one["by"]["road"] == "ask-user-question"
+    ]
 
 
 def _list_approvals(ctx: AuditContext, channel: str) -> list[Decision]:
@@ -144,7 +147,7 @@ def _get_revert_hint(made: Decision) -> str:
 
 def check_answers(ctx: AuditContext) -> Iterator[Finding]:
     """Report answers that were used twice, or that the client's transcript does not have."""
-    rested = [*_list_approvals(ctx, "ask-user-question"), *_list_retired(ctx)]
+    rested = [*_list_approvals(ctx, "ask-user-question"), *_list_about_broken_rules(ctx)]
     used: dict[tuple[str, str], list[Decision]] = {}
     for made in rested:
         answer = answer_of(made)
@@ -238,12 +241,12 @@ def _find_contradiction(made: Decision, dialog: tuple[str, dict[str, str]] | Non
     problem, labels = dialog
     if problem:
         return f"the client did not write that answer: it {problem}"
-    is_retired = made["kind"] == "reverted"
-    label = labels.get(made["subject"] if is_retired else str(made["text_sha256"]))
+    answer = _BROKEN_RULE_ANSWERS.get(made["kind"])
+    label = labels.get(made["subject"] if answer else str(made["text_sha256"]))
     if label is None:
         return "the person was asked for another text there"
     meant, kind = meaning_of(label), made["target"]["kind"] if made["target"] else ""
-    allowed = ("retire",) if is_retired else (kind, "sharpen") if made["kind"] == "amended" else (kind,)
+    allowed = (answer,) if answer else (kind, "sharpen") if made["kind"] == "amended" else (kind,)
     if meant not in allowed:
         return f"the person answered '{label[:60]}' there"
     return ""

@@ -12,10 +12,13 @@ from reflect_git.candidates.candidate import format_day
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, one_line, printable
 from reflect_git.cli.output import candidate_view
+from reflect_git.cli.review_setup import find_approver
 from reflect_git.errors import ReflectError
 from reflect_git.guards.form import except_call
 from reflect_git.records.ids import plural
+from reflect_git.rules.client_questions import build_broken_rule_request
 from reflect_git.rules.derived_files import refresh_guards
+from reflect_git.rules.guarding.broken_rules import find_broken_rules, plan_reminder
 from reflect_git.rules.guarding.guard_backtest import Backtest, run_backtest
 from reflect_git.rules.guarding.guards import MODE_HELP, STOP_HELP, GuardPlan, require_usable, write_guard
 
@@ -119,7 +122,10 @@ def _except_matches(plan: GuardPlan, found: Backtest, chosen: list[int], show: C
 
 
 def find_guard_author(cli: CliContext, ctx: Context, what: str) -> DecisionAuthor:
-    """Return the person who decides about a guard. Inside Claude Code nobody may: guards are there to stop it."""
+    """Return the person who decides about a guard. Inside Claude Code nobody may: guards are there to stop it.
+
+    A reminder that a person chose there is another matter, see `find_reminder_author`.
+    """
     if cli.is_inside_client:
         raise ReflectError(
             f"{what} needs a person: cannot do it inside Claude Code", "run it in a terminal", "approval"
@@ -129,10 +135,23 @@ def find_guard_author(cli: CliContext, ctx: Context, what: str) -> DecisionAutho
     return service.get_author(ctx.store, channel)
 
 
+def find_reminder_author(cli: CliContext, ctx: Context, plan: GuardPlan) -> tuple[DecisionAuthor, str]:
+    """Return who decides, and the answer in Claude Code by which a person chose this reminder for a broken rule."""
+    broken = next((one for one in find_broken_rules(ctx) if one.rule["id"] == plan.rule["id"]), None)
+    if broken is None or plan != plan_reminder(ctx, plan.rule):
+        return find_guard_author(cli, ctx, "a guard"), ""
+    return find_approver(cli, ctx, build_broken_rule_request(ctx, broken, "guard"))
+
+
 def write_and_compile(
-    cli: CliContext, ctx: Context, plan: GuardPlan, found: Backtest, by: DecisionAuthor
+    cli: CliContext,
+    ctx: Context,
+    plan: GuardPlan,
+    found: Backtest,
+    by: DecisionAuthor,
+    basis: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
     """Write the guard and switch it on; return the ids of the decision and the commit."""
-    decision, commit = write_guard(ctx, plan, found.figures, by)
+    decision, commit = write_guard(ctx, plan, found.figures, by, basis)
     refresh_guards(ctx.store, cli.env, cli.scan(ctx.store))
     return decision, commit

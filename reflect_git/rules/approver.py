@@ -46,6 +46,7 @@ _COMMAND_HINTS = {
     "no": "that is 'reflect-git dismiss {}'",
     "never": "that is 'reflect-git dismiss {} --never'",
     "sharpen": "that is 'reflect-git edit {} --text TEXT'",
+    "guard": "that is 'reflect-git guard {} --mode hint'",
     "retire": "that is 'reflect-git revert {}'",
     "leave": "that is 'reflect-git dismiss {}'",
     "": "a free text is a new wording: show it with 'reflect-git candidates --ask --id {} --text TEXT'",
@@ -245,9 +246,10 @@ CANDIDATE_LABELS = {
 }
 # Without a target that is seldom meant. The person can type it, as everything in _TYPED_ANSWERS.
 _SELDOM_SHOWN = {"improvements": "Add to global CLAUDE.md"}
-# The options for a rule that was broken again. Guards can add options, up to four in total.
+# The options for a rule that was broken again, up to four in total.
 BROKEN_RULE_LABELS = {
     "Use this wording": "sharpen",
+    "Remind Claude at each call": "guard",
     "Retire the rule": "retire",
     "Leave it as it is": "leave",
 }
@@ -259,6 +261,7 @@ MEANING_DESCRIPTIONS = {
     "skip": "not now; ask again later",
     "no": "no rule; it may return after three more sessions",
     "sharpen": "the rule says this from now on",
+    "guard": "a guard: the call runs, and Claude gets the rule in force",
     "retire": "the rule leaves its file",
     "leave": "asked again if it is broken in three more sessions",
 }

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from reflect_git.rules.context import Context
     from reflect_git.rules.guarding.broken_rules import BrokenRule
 
-SHARPEN = "sharpen"
+SHARPEN, GUARD = "sharpen", "guard"
 MANY = 10  # proposed rules, from which on the person first chooses how to go on
 _MAX_QUOTES = 2  # quotes shown of what was said again
 _SOURCE_LABELS = {
@@ -111,16 +111,24 @@ def _build_broken_rule_form(one: BrokenRule, text: str, risky: Sequence[str]) ->
         one.headline,
         _format_rule_in_force(one.rule),
         *(f"You said: {_to_one_line(quote)}" for quote in one.quotes[:_MAX_QUOTES]),
+        *([_format_guard(one)] if one.guard else []),
         *risky,
     ]
-    labels = [label for label, to in BROKEN_RULE_LABELS.items() if to != SHARPEN or text != one.rule["text"]]
+    left_out = {SHARPEN} if text == one.rule["text"] else set()
+    left_out |= set() if one.guard else {GUARD}
+    labels = [label for label, to in BROKEN_RULE_LABELS.items() if to not in left_out]
     return QuestionForm(one.rule["id"], text, tuple(shown), SHARPEN, tuple(labels))
 
 
 def build_broken_rule_request(ctx: Context, one: BrokenRule, answer: str) -> ApprovalRequest:
-    """Return what a question must have shown for `retire` or `leave`: the current rule, in any proposed wording."""
+    """Return what a question must have shown for an answer: the current rule, and for a guard what it matches."""
     where = ctx.place.keys if one.rule["scope"] != "global" else ()
-    return ApprovalRequest(one.rule["id"], "", answer, (_format_rule_in_force(one.rule),), tuple(where))
+    shown = [_format_rule_in_force(one.rule), *([_format_guard(one)] if answer == GUARD else [])]
+    return ApprovalRequest(one.rule["id"], "", answer, tuple(shown), tuple(where))
+
+
+def _format_guard(one: BrokenRule) -> str:
+    return f"A guard would match: {_to_one_line(one.guard)}"
 
 
 def _format_rule_in_force(rule: Learning) -> str:

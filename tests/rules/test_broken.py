@@ -19,6 +19,7 @@ from tests.rules.test_approver import PROJECT, require_refusal, text_of
 
 SHARPER = "Install and run with pnpm only. Never call npm in this project."
 SHARPEN, RETIRE, LEAVE = "Use this wording", "Retire the rule", "Leave it as it is"
+REMIND = "Remind Claude at each call"
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_the_skill_is_told_of_it(asked_session: AskedSession, rule: str) -> None
     assert f"   You said: {CORRECTION}\n" in told
     (one,) = broken(asked_session)
     assert (one["rule"], one["broken"], one["sessions"], one["said"]) == (rule, 1, 1, [CORRECTION])
-    assert sorted(one["answers"]) == ["leave", "retire", "sharpen"]
+    assert sorted(one["answers"]) == ["guard", "leave", "retire", "sharpen"]
 
 
 def test_the_question_has_the_new_words_the_old_ones_and_what_was_said(asked_session: AskedSession, rule: str) -> None:
@@ -75,8 +76,12 @@ def test_the_question_has_the_new_words_the_old_ones_and_what_was_said(asked_ses
     assert lines[0].endswith(f"[{rule}]") and lines[1:4] == ["---", SHARPER, "---"]
     assert lines[4] == "Claude broke this rule in the last session"
     assert lines[5].startswith("Rule in force: ") and lines[6] == f"You said: {CORRECTION}"
-    assert [one["label"] for one in asked["options"]] == [SHARPEN, RETIRE, LEAVE]
-    assert [one["label"] for one in asked_session.get_first_question("--id", rule)["options"]] == [RETIRE, LEAVE]
+    assert [one["label"] for one in asked["options"]] == [SHARPEN, REMIND, RETIRE, LEAVE]
+    assert [one["label"] for one in asked_session.get_first_question("--id", rule)["options"]] == [
+        REMIND,
+        RETIRE,
+        LEAVE,
+    ]
 
 
 def test_sharpen(asked_session: AskedSession, rule: str, project: Path, run_cli: RunCli) -> None:
@@ -119,6 +124,30 @@ def test_retire(asked_session: AskedSession, rule: str, project: Path, run_cli: 
         "broken": [],
     }
     assert run_cli("audit", cwd=project).code == 0, run_cli("audit", cwd=project).out
+
+
+def test_remind(asked_session: AskedSession, rule: str, project: Path, run_cli: RunCli, store_home: Path) -> None:
+    """Only the guard that the question showed: no other mode, and nothing else to match."""
+    asked = asked_session.get_first_question("--id", rule, "--text", SHARPER)
+    shown = next(line for line in asked["question"].split("\n") if line.startswith("A guard would match: "))
+    assert "`npm`" in shown
+    require_refusal(asked_session, "no person has answered for this", "guard", rule, "--mode", "hint")
+    asked_session.answer(asked, REMIND)
+    for more in (("--mode", "deny"), ("--mode", "hint", "--match", "ls"), ("--mode", "hint", "--except", "npm i")):
+        require_refusal(asked_session, "cannot do it inside Claude Code", "guard", rule, *more)
+    require_refusal(asked_session, "the person answered 'Remind Claude at each call'", "revert", rule)
+    done = asked_session.run("guard", rule, "--mode", "hint")
+    assert done.code == 0, done.err
+    (made,) = run_cli("guards", "--json", cwd=project).json()["data"]
+    assert (made["learning"], made["mode"], made["state"]) == (rule, "hint", "in force")
+    assert broken(asked_session) == []
+    require_refusal(asked_session, "cannot do it inside Claude Code", "guard", rule, "--mode", "hint")
+    require_refusal(asked_session, "cannot do it inside Claude Code", "unguard", rule)
+    assert run_cli("audit", cwd=project).code == 0, run_cli("audit", cwd=project).out
+    transcript = asked_session.session.path
+    transcript.write_text(transcript.read_text(encoding="utf-8").replace(f'"{REMIND}"', f'"{LEAVE}"'), encoding="utf-8")
+    audit = run_cli("audit", cwd=project)
+    assert audit.code != 0 and "answer-unfounded" in audit.out
 
 
 def test_leave_it(asked_session: AskedSession, rule: str, project: Path, run_cli: RunCli) -> None:

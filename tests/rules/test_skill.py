@@ -20,7 +20,7 @@ def test_it_is_short_and_allows_itself_nothing_but_the_program() -> None:
     # With AskUserQuestion among them, calls were seen to complete without a person.
     assert {rule.split(" ")[0] for rule in allowed.split(", ")} == {"Bash(reflect-git"}
     assert {rule.split(" ")[1] for rule in allowed.split(", ")} == {
-        "candidates", "capture", "approve", "dismiss", "edit", "revert", "rootcause",
+        "candidates", "capture", "approve", "dismiss", "edit", "guard", "revert", "rootcause",
     }  # fmt: skip
 
 

@@ -17,13 +17,14 @@ from reflect_git.cli.guard_dialog import (
     confirm_matches,
     describe_mode,
     find_guard_author,
+    find_reminder_author,
     format_backtest,
     write_and_compile,
 )
 from reflect_git.cli.options import dry_run_option, json_option, reason_option, yes_option
 from reflect_git.cli.output import candidate_view
 from reflect_git.cli.output.history_view import format_when
-from reflect_git.cli.review_setup import format_undo_hint, open_context
+from reflect_git.cli.review_setup import format_undo_hint, mark_answer_used, open_context
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.guards.form import add_exceptions, build_matcher, parse_call
 from reflect_git.guards.match import Call, find_match
@@ -124,12 +125,15 @@ def guard_command(
         found = backtest_guard(cli, ctx, plan)
         _print_plan(cli, plan, found)
         return
-    by = find_guard_author(cli, ctx, "a guard")
+    if cli.is_inside_client:
+        by, answer = find_reminder_author(cli, ctx, plan)
+    else:
+        by, answer = find_guard_author(cli, ctx, "a guard"), ""
     agreed = _confirm(cli, ctx, plan)
     if agreed is None:
         raise ReflectError("nothing was changed", code="declined")
     plan, found = agreed
-    decision, commit = write_and_compile(cli, ctx, plan, found, by)
+    decision, commit = write_and_compile(cli, ctx, plan, found, by, mark_answer_used(answer, plan.rule["id"]))
     if cli.json:
         cli.print_json(_build_plan_json(plan, found, decision, commit))
         return

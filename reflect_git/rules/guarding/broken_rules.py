@@ -19,6 +19,7 @@ from reflect_git.store import api
 if TYPE_CHECKING:
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning, Signal
     from reflect_git.rules.context import Context
+    from reflect_git.rules.guarding.guards import GuardPlan
     from reflect_git.rules.queue import Queue
 
 EXAMINED_SESSIONS = 5  # sessions that are examined
@@ -31,6 +32,7 @@ _MAX_QUOTE_LENGTH = 300  # characters of a quote
 _OWN_WORDS = ("user_typed", "user_feedback")
 ANSWERS = {
     "sharpen": "reflect-git edit {} --text TEXT",
+    "guard": "reflect-git guard {} --mode hint",
     "retire": "reflect-git revert {}",
     "leave": "reflect-git dismiss {}",
 }
@@ -39,7 +41,8 @@ ANSWERS = {
 class BrokenRule(NamedTuple):
     """A broken rule: in how many of the last sessions, and what the person said then, newest first.
 
-    `calls`: ids of the exposure records of sessions in which Claude ran what the rule forbids.
+    `calls`: ids of the exposure records of sessions in which Claude ran what the rule forbids. `guard`: what a guard of
+    it would match; empty if it has one, or cannot have one.
     """
 
     rule: Learning
@@ -48,6 +51,7 @@ class BrokenRule(NamedTuple):
     signals: tuple[Signal, ...]
     calls: tuple[str, ...]
     last_broken: str
+    guard: str = ""
 
     @property
     def headline(self) -> str:
@@ -69,7 +73,9 @@ class BrokenRule(NamedTuple):
             "rule": rule["id"], "text": rule["text"], "target": rule["target"]["path"], "broken": self.broken,
             "sessions": self.sessions, "last": self.last_broken, "said": self.quotes,
             "signals": [one["id"] for one in self.signals],
-            "answers": {name: command.format(rule["id"]) for name, command in ANSWERS.items()},
+            "answers": {
+                name: command.format(rule["id"]) for name, command in ANSWERS.items() if name != "guard" or self.guard
+            },
         }  # fmt: skip
 
 
@@ -86,7 +92,26 @@ def find_broken_rules(ctx: Context) -> list[BrokenRule]:
     exposures = [one for one in ctx.scan.other_records.values() if _is_exposure_here(ctx, one)] if rules else []
     found = [_build_broken_rule(ctx, rule, since[name], said.get(name, []), exposures) for name, rule in rules.items()]
     asked = [one for one in found if one and not _is_left_unchanged(ctx, one, exposures)]
+    asked = [one._replace(guard=_describe_reminder(ctx, one.rule)) for one in asked]
     return sorted(asked, key=lambda one: one.last_broken, reverse=True)
+
+
+def plan_reminder(ctx: Context, rule: Learning) -> GuardPlan | None:
+    """Return the guard that reminds Claude of a rule; None if it has a guard, or its text names no calls."""
+    from reflect_git.rules.guarding.guards import find_guard_state, plan_guard  # few rules are broken again
+
+    state = find_guard_state(ctx.scan.history, ctx.store.machine, rule["id"])
+    try:
+        return plan_guard(ctx, rule, "hint") if state is None or state.guard is None else None
+    except ReflectError:
+        return None
+
+
+def _describe_reminder(ctx: Context, rule: Learning) -> str:
+    from reflect_git.rules.guarding.guards import describe_guard
+
+    plan = plan_reminder(ctx, rule)
+    return describe_guard(plan.matcher, plan.instead) if plan else ""
 
 
 def get_broken_rule(ctx: Context, prefix: str) -> BrokenRule:

@@ -262,14 +262,21 @@ def _list_texts(value: Any) -> list[str]:
     return [text for part in parts for text in _list_texts(part)]
 
 
-def write_guard(ctx: Context, plan: GuardPlan, figures: Mapping[str, Any], by: DecisionAuthor) -> tuple[str, str]:
+def write_guard(
+    ctx: Context,
+    plan: GuardPlan,
+    figures: Mapping[str, Any],
+    by: DecisionAuthor,
+    basis: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
     """Write a `guarded` decision in one commit; return the ids of the decision and the commit.
 
-    `figures`: of the backtest that the person saw, as the baseline of its effect.
+    `figures`: of the backtest that the person saw, as the baseline of its effect. `basis`: the answer in Claude Code.
     """
     meta: dict[str, Any] = {"mode": plan.mode, "matcher": plan.matcher, "instead": plan.instead}
     meta |= {"derived": plan.is_derived, "backtest": dict(figures)}
     meta |= {"of": plan.origin} if plan.origin else {}
+    meta |= {"answer": dict(basis)} if basis else {}
     made = api.build_decision(
         ctx.store, "guarded", plan.rule["id"], by, utc_precise(), text=plan.rule["text"], meta=meta
     )
