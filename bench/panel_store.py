@@ -27,6 +27,16 @@ _WEEKS = 30
 _SIGNAL_DAYS = 70
 TARGET = Target("project", "CLAUDE.md")
 SHOP = generate.PROJECTS[0]
+# Events in the sessions before a rule, and the share of sessions with one after it.
+_LIVES = (
+    ((2, 14), 0.09),
+    ((6, 12), 0.04),
+    ((3, 6), 0.14),
+    ((8, 14), 0.06),
+    ((0, 1), 0.0),
+    ((1, 3), 0.2),
+    ((5, 14), 0.09),
+)
 _REVERTED = (60, 180)  # after these approvals, a rule of the project is reverted
 BY: Any = {"road": "terminal", "name": "Ada", "email": "ada@example.org"}
 _TEXTS = (
@@ -50,6 +60,7 @@ _SAID = (
     "use the `Result` type instead of exceptions in the core", "keep the changelog in the same commit",
     "run `make types` after each change of a signature", "never commit a generated file",
 )  # fmt: skip
+_AGAIN = _TEXTS[16]  # said again although it is a rule
 _FAILED = (
     ("npm run build", "Exit code 1\nerror: could not resolve entry module src/main.tsx"),
     ("pytest -q tests/unit", "Exit code 2\nE   ModuleNotFoundError: No module named 'yaml'"),
@@ -88,7 +99,7 @@ def make_home(home: Path, now: float | None = None) -> Path:
     return project
 
 
-def _session_name(number: int) -> str:
+def get_session_name(number: int) -> str:
     return f"{number:08x}-5a1c-4a66-9d0e-000000000000"
 
 
@@ -102,10 +113,11 @@ def _generate_signals(count: int, machine: str, now: float) -> Iterator[dict[str
         command, error = dice.choice(_FAILED)
         error = error.replace("'yaml'", f"'{dice.choice(_MODULES)}'")
         entry, hook = f"toolu_{number:012d}", "PreCompact" if typed else "PostToolUseFailure"
-        said = dice.choice(_SAID) if typed else f"Bash failed: {command} --run {number % 5}"
+        words = _AGAIN if dice.random() < 0.08 else dice.choice(_SAID)
+        said = words if typed else f"Bash failed: {command} --run {number % 5}"
         yield {
             "id": get_signal_id(when, entry, "correction" if typed else "failure"), "version": schema.VERSION,
-            "timestamp": when, "session_id": _session_name(number // each),
+            "timestamp": when, "session_id": get_session_name(number // each),
             "type": "correction" if typed else "failure", "status": "captured", "confidence": 2 if typed else 1,
             "source": {"hook": hook, "turn": None, "file": None, "entry": entry},
             "content": said, "context": "" if typed else error, "category": "convention" if typed else "command",
@@ -123,6 +135,7 @@ class _Past:
         self._dice = random.Random(RULES)
         self._in_force: dict[Target, list[dict[str, Any]]] = {TARGET: [], GLOBAL_TARGET: []}
         self._numbers = {TARGET: 0, GLOBAL_TARGET: 0}
+        self._rates: dict[str, float] = {}
         self.pages: dict[Target, bytes | None] = {TARGET: b"# shop\n\nThe web shop.\n", GLOBAL_TARGET: None}
 
     def make_commits(self) -> Iterator[tuple[float, str, dict[str, bytes]]]:
@@ -176,7 +189,10 @@ class _Past:
             "topic": None, "paths": [], "signals": [], "decision": "", "supersedes": [], "reason": "",
             "trust": "user_typed", "matcher": None, "meta": {},
         }  # fmt: skip
-        baseline = {"baseline": {"since": None, "sessions": 40, "events": self._dice.randrange(2, 14)}}
+        number = len(self._rates)
+        # Most rules help; some are broken as often as before, some more often, and a few were never needed.
+        before, self._rates[made["id"]] = _LIVES[number % len(_LIVES)]
+        baseline = {"baseline": {"since": None, "sessions": 40, "events": self._dice.randrange(*before)}}
         decision = self._decide("approved", made["id"], now, text=text, key=key, target=made["target"], meta=baseline)
         made["decision"] = decision["id"]
         return made, decision
@@ -198,10 +214,12 @@ class _Past:
         loaded = {"CLAUDE.md": [one["id"] for one in self._in_force[TARGET]]}
         loaded["global/CLAUDE.md"] = [one["id"] for one in self._in_force[GLOBAL_TARGET]]
         numbers = {"CLAUDE.md": self._numbers[TARGET], "global/CLAUDE.md": self._numbers[GLOBAL_TARGET]}
-        hits = {one["id"]: 1 for one in self._in_force[TARGET] if self._dice.random() < 0.09 - 0.05 * share}
+        rules = [*self._in_force[TARGET], *self._in_force[GLOBAL_TARGET]]
+        hits = {one["id"]: 1 for one in rules if self._dice.random() < self._rates[one["id"]] * (1 - 0.5 * share)}
         return _files({
             "id": get_signal_id(when, f"session {number}", "exposure", prefix="EXP"), "version": 2,
-            "session": session_hash(_session_name(number)), "project": SHOP, "start": when, "end": utc(moment + 1800),
+            "session": session_hash(get_session_name(number)), "project": SHOP, "start": when,
+            "end": utc(moment + 1800),
             "turns": typed * 6, "typed": typed, "corrections": corrections,
             "failures": {"Bash": self._dice.randrange(0, 6)}, "interruptions": self._dice.randrange(0, 2),
             "model": "claude-sonnet-5" if share > 0.5 else "claude-sonnet-4", "client": "2.1.0", "attended": True,

@@ -18,13 +18,16 @@ REPO = Path(__file__).resolve().parent.parent
 sys.path[0] = str(REPO)
 
 from bench import generate  # noqa: E402 - a script starts with its own folder on the path
-from bench.panel_store import make_home  # noqa: E402
+from bench.panel_store import SESSIONS, get_session_name, make_home  # noqa: E402
+from tests.sessions import Session  # noqa: E402
+from tests.web.large_store import build_panel  # noqa: E402
+from tests.web.reported_store import add_reports  # noqa: E402
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 WIDTHS = (390, 820, 1440)
 HEIGHTS = {390: 844, 820: 1180, 1440: 900}
-PAGES = ("today", "rules", "rule", "edit", "revert", "versions", "version", "incidents", "incident", "trend",
-         "machines", "capture")  # fmt: skip
+PAGES = ("today", "rules", "rule", "edit", "guard", "revert", "versions", "version", "session", "incidents", "incident",
+         "trend", "evaluations", "evaluation", "digests", "digest", "skills", "machines", "capture")  # fmt: skip
 SHOWN = {"today": 1000, "rules": 1000, "trend": 1000}  # page of docs/panel.md → width
 
 
@@ -44,18 +47,28 @@ def run_panel(home: Path, project: Path) -> Iterator[str]:
 
 def list_addresses(page: Any) -> dict[str, str]:
     """Map the name of each page to an address with an id that exists."""
-    rules = page.evaluate("fetch('rules.json?scope=here').then(r => r.json())")["data"]["rules"]
-    incidents = page.evaluate("fetch('incidents.json').then(r => r.json())")["data"]["incidents"]
-    rule = rules[len(rules) // 2]["id"]
+
+    def load(address: str) -> Any:
+        return page.evaluate("address => fetch(address).then(reply => reply.json())", address)["data"]
+
+    rules = load("rules.json?scope=here")["rules"]
+    rule = next(one["id"] for one in rules if one["effect"] and one["effect"]["verdict"].startswith("recurring"))
+    guarded = next(one["id"] for one in rules if "pnpm" in one["text"])
+    newest = load("version.json?v=" + str(load("versions.json")["newest"]))
+    known = [one["session"] for one in newest["ran"] if one["has_messages"]]
     at, question = "", {"is_own": False}
     while at != "end" and not question["is_own"]:
-        shown = page.evaluate(f"fetch('today.json?at={at}').then(r => r.json())")["data"]
+        shown = load(f"today.json?at={at}")
         question, following = shown["question"], shown["next"]
         at = question["id"] if question["is_own"] else following
     more = {
         "today": f"today?at={at}", "rules": "rules?scope=here",
         "rule": f"rule?id={rule}", "edit": f"edit?id={rule}&text=Use+pnpm+for+all+packages.",
-        "revert": f"revert?name={rule}", "version": "version?v=9", "incident": f"incident?key={incidents[0]['key']}",
+        "revert": f"revert?name={rule}", "version": "version?v=9", "guard": f"guard?id={guarded}",
+        "incident": f"incident?key={load('incidents.json')['incidents'][0]['key']}",
+        "session": f"session?id={known[0]}",
+        "evaluation": f"evaluation?id={load('evaluations.json')['evaluations'][0]['id']}",
+        "digest": f"digest?period={load('digests.json')['digests'][0]['period']}",
     }  # fmt: skip
     return {name: more.get(name, name) for name in PAGES}
 
@@ -86,7 +99,12 @@ def main(words: list[str]) -> None:
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary, "home")
-        with run_panel(home, make_home(home)) as link:
+        project = make_home(home)
+        add_reports(build_panel(home))
+        session = Session(home, get_session_name(SESSIONS - 1), cwd=str(project))
+        for said in ("add a search field to the orders page", "no, use the search of the catalogue", "now test it"):
+            session.say(said)
+        with run_panel(home, project) as link:
             take_pictures(link, folder, everything=bool(words))
 
 

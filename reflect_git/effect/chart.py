@@ -15,10 +15,10 @@ _TITLES = {
     "corrections": "corrections per 100 messages", "failures": "failed tool calls per 100 messages",
     "interruptions": "interruptions per 100 messages", "tokens": "tokens per 100 messages",
 }  # fmt: skip
-_WIDTH, _LEFT, _RIGHT, _TOP = 600, 56, 16, 62
+_WIDTH, _LEFT, _RIGHT, _TOP = 600, 56, 16, 74
 _PANEL, _GAP, _BOTTOM = 76, 34, 34
 _TITLE = 18  # height of a panel's title
-_COUNTS_LEFT = 122  # right of the words before the numbers
+_COUNT_WIDTH = 18  # of a number with two digits
 _MAX_DATES = 7
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 # Light colours, then dark ones. Browsers apply the media query also to a picture in a page.
@@ -78,14 +78,15 @@ def _get_x(weeks: Sequence[Week], at: int) -> float:
 def _draw_approvals(weeks: Sequence[Week], panels: int) -> Iterator[str]:
     """Yield a dashed line through each panel for each week with approvals, and their number above the panels."""
     step = (_WIDTH - _LEFT - _RIGHT) / len(weeks)
-    yield '<text class="count" x="16" y="44">rules approved</text>'
+    yield '<text class="count" x="16" y="42">rules approved</text>'
+    free = 0.0
     for at, week in enumerate(weeks):
         if not week.approvals:
             continue
         x = max(_get_x(weeks, at) - step / 2, _LEFT)  # before the sessions of that week
-        anchor = "start" if x < _COUNTS_LEFT else "middle"
-        at_x = f'x="{max(x, _COUNTS_LEFT):.1f}" y="44" text-anchor="{anchor}"'
-        yield f'<text class="count" {at_x}>{week.approvals}</text>'
+        if x >= free:  # many weeks are close together: the table has every number
+            yield f'<text class="count" x="{x:.1f}" y="60" text-anchor="middle">{week.approvals}</text>'
+            free = x + _COUNT_WIDTH
         for panel in range(panels):
             top = _TOP + panel * (_PANEL + _GAP)
             yield f'<line class="mark" x1="{x:.1f}" y1="{top + _TITLE}" x2="{x:.1f}" y2="{top + _PANEL}"/>'

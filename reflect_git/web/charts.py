@@ -11,7 +11,8 @@ from reflect_git.effect.chart import build_svg
 from reflect_git.effect.trend import Week
 
 _BAR, _GAP, _HEIGHT = 6, 2, 20
-_WIDTH, _MIDDLE = 120, 12  # of an interval bar
+_WIDTH, _MIDDLE = 160, 12  # of an interval bar
+_BUDGET = 120  # width of a budget bar
 _LOWEST, _HIGHEST = 0.1, 10.0  # ratios at its ends
 
 
@@ -35,18 +36,22 @@ def draw_interval(ratio: float, low: float, high: float) -> Markup:
         f'<line class="one" x1="{_WIDTH / 2}" y1="3" x2="{_WIDTH / 2}" y2="21"/>',
         f'<line class="range" x1="{ends[0]:.1f}" y1="{_MIDDLE}" x2="{ends[1]:.1f}" y2="{_MIDDLE}"/>',
         f'<circle class="dot" cx="{dot:.1f}" cy="{_MIDDLE}" r="4"/>',
+        *(
+            f'<text x="{_place(value):.1f}" y="36" text-anchor="{anchor}">{value:g}×</text>'
+            for value, anchor in ((_LOWEST, "start"), (1.0, "middle"), (_HIGHEST, "end"))
+        ),
     ]
-    return _wrap(_WIDTH, 24, "interval", parts)
+    return _wrap(_WIDTH, 40, "interval", parts)
 
 
 def draw_budget(used: int, most: int) -> Markup:
     """Draw how much of a limit is used: a filled part in a frame."""
-    filled = min(_WIDTH, round(_WIDTH * used / most)) if most else 0
+    filled = min(_BUDGET, round(_BUDGET * used / most)) if most else 0
     parts = [
-        f'<rect class="frame" x="0.5" y="0.5" width="{_WIDTH - 1}" height="9"/>',
+        f'<rect class="frame" x="0.5" y="0.5" width="{_BUDGET - 1}" height="9"/>',
         f'<rect class="{"part over" if used >= most else "part"}" x="0" y="0" width="{filled}" height="10"/>',
     ]
-    return _wrap(_WIDTH, 10, "budget", parts)
+    return _wrap(_BUDGET, 10, "budget", parts)
 
 
 def draw_trend(weeks: Sequence[Week], figures: Sequence[str]) -> Markup:

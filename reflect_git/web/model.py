@@ -14,11 +14,13 @@ from reflect_git.history.rules_at import ALL, RuleFilter, RuleInForce, list_rule
 from reflect_git.records.ids import utc
 from reflect_git.rules import project_files
 from reflect_git.rules.context import Context
+from reflect_git.rules.guarding import guards
 from reflect_git.rules.guarding.guards import Firings, GuardState, load_firings, load_guard_states
 from reflect_git.rules.queue import Queue, load_queue
 from reflect_git.store.reading import waiting_counts
 
 if TYPE_CHECKING:
+    from reflect_git.records.schema import Learning
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
 
@@ -149,6 +151,12 @@ class Panel:
     def guards(self) -> dict[str, GuardState]:
         states = self.keep("guards", lambda: load_guard_states(self.ctx.scan.history, self.store.machine))
         return {state.rule["id"]: state for state in states}
+
+    def can_guard(self, rule: Learning) -> bool:
+        """Return whether a rule's text names calls that a guard can match."""
+        if rule["target"]["kind"] == "improvements":
+            return False
+        return self.keep(f"guardable {rule['text']}", lambda: guards.derive(rule["text"]) is not None)
 
     @property
     def firings(self) -> dict[str, Firings]:

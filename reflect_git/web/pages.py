@@ -121,7 +121,7 @@ def show_rule(panel: Panel, call: Call) -> Page:
             "mode": state.guard.mode, "matches": describe_guard(state.guard.matcher, state.guard.instead),
             **firings._asdict(),
         } if state and state.guard else None,
-        "guard_problem": state.problem if state else "",
+        "guard_problem": state.problem if state else "", "can_guard": bool(state) or panel.can_guard(learning),
     }  # fmt: skip
     return Page("rule", learning["title"] or learning["text"], data)
 

@@ -30,7 +30,6 @@ from reflect_git.web.pages import find_target
 if TYPE_CHECKING:
     from reflect_git.candidates.candidate import Candidate
     from reflect_git.candidates.gate import Finding
-    from reflect_git.records.schema import Learning
     from reflect_git.rules.amend import Amendment
     from reflect_git.rules.context import Context
     from reflect_git.rules.drift.questions import DriftItem
@@ -151,7 +150,7 @@ def build_question(panel: Panel, request: Request) -> dict[str, Any]:
         "replaces": [{"id": old["id"], "text": old["text"]} for old in proposal.replaced],
         "can_approve": not proposal.is_refused, "is_risky": proposal.is_risky,
         "replaceable": describe.find_contradicted_rule(proposal.findings),
-        "can_guard": not proposal.is_refused and can_guard(panel, proposal.learning),
+        "can_guard": not proposal.is_refused and panel.can_guard(proposal.learning),
     }  # fmt: skip
 
 
@@ -173,13 +172,6 @@ def _list_signals(panel: Panel, candidate: Candidate) -> list[dict[str, str]]:
         {"id": one["id"], "time": one["timestamp"], "said": str(one["context"] or one["content"])}
         for one in scan.get_signals(rows)
     ]
-
-
-def can_guard(panel: Panel, rule: Learning) -> bool:
-    """Return whether a rule's text names calls that a guard can match."""
-    if rule["target"]["kind"] == "improvements":
-        return False
-    return panel.keep(f"guardable {rule['text']}", lambda: guards.derive(rule["text"]) is not None)
 
 
 def _find_changes(panel: Panel) -> tuple[drift.Drift, list[DriftItem]]:
@@ -261,7 +253,7 @@ def _build_broken(panel: Panel, one: broken_rules.BrokenRule) -> dict[str, Any]:
     return {
         "id": one.rule["id"], "text": one.rule["text"], "headline": one.headline,
         "quotes": [panel.show_private(quote) for quote in one.quotes[:3]], "last": one.last_broken,
-        "can_guard": can_guard(panel, one.rule),
+        "can_guard": panel.can_guard(one.rule),
     }  # fmt: skip
 
 

@@ -41,6 +41,14 @@
     return true;
   }
 
+  // On a page without a search field, `/` leads to the one of the rules.
+  function search() {
+    const field = document.querySelector("input[type=search]");
+    if (field) field.focus();
+    else location.assign("rules#q");
+  }
+  if (location.hash === "#q") search();
+
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && isTyping(event.target)) { event.target.blur(); return; }
@@ -48,7 +56,7 @@
     if (keys.open) { if (event.key === "?") { keys.close(); event.preventDefault(); } return; }
     let done = true;
     if (event.key === "?") keys.showModal();
-    else if (event.key === "/" && document.querySelector("input[type=search]")) document.querySelector("input[type=search]").focus();
+    else if (event.key === "/") search();
     else if (event.key === "j" && !document.querySelector('[data-key="j"]')) done = mark(at + 1);
     else if (event.key === "k" && !document.querySelector('[data-key="k"]')) done = mark(at < 0 ? 0 : at - 1);
     else done = event.key.length === 1 && press(event.key);

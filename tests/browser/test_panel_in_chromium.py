@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench import generate
-from bench.panel_store import make_home
+from bench.panel import LAYOUT_SHIFT
+from bench.panel_store import SHOP, make_home
+from reflect_git.capture import service
 from tests.conftest import REPO
 from tests.web.large_store import build_panel
 from tests.web.panel_client import RunningPanel
@@ -34,6 +38,8 @@ PAGES = (
     "evaluations", "digests", "digest?period=2026-W07", "skills",
 )  # fmt: skip
 WIDTH, HEIGHT = 1280, 800
+# A rule that contradicts one in force, and one that a guard can enforce.
+SAID = CONTRARY, GUARDABLE = "no, use npm, not pnpm", "never run git push --force"
 
 
 def _find_missing() -> str:
@@ -60,7 +66,14 @@ def large(tools: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("large") / "home"
     make_home(home)
     (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n", encoding="utf-8")
-    add_reports(build_panel(home))
+    made = build_panel(home)
+    add_reports(made)
+    for at, text in enumerate(SAID):
+        given = {
+            "type": "correction", "confidence": 2, "trust": "user_typed", "content": text, "context": text,
+            "session_id": f"said-{at}", "project": SHOP, "meta": {"durable": True, "score": 0.9},
+        }  # fmt: skip
+        service.capture_signal(made.store, given, made.env, wait=5)
     return home
 
 
@@ -139,14 +152,7 @@ def test_pages_open_without_errors_and_are_accessible(watcher: Watcher) -> None:
     shifts: dict[str, float] = {}
     for address in _list_addresses(watcher):
         watcher.go(address)
-        shifts[address] = watcher.page.evaluate(
-            """() => new Promise(done => {
-                let sum = 0
-                const watcher = new PerformanceObserver(list => list.getEntries().forEach(one => sum += one.value))
-                watcher.observe({type: "layout-shift", buffered: true})
-                setTimeout(() => done(sum), 60)
-            })"""
-        )
+        shifts[address] = watcher.page.evaluate(LAYOUT_SHIFT)
         # The page's own policy forbids other scripts, so axe runs in the browser's isolated world.
         watcher.page.evaluate(AXE.read_text(encoding="utf-8"))
         found = watcher.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")["violations"]
@@ -202,6 +208,144 @@ def test_keys_of_lists(watcher: Watcher) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/rule?id=*")
     assert watcher.troubles == []
+
+
+def _find_card(watcher: Watcher, words: str) -> str:
+    """Return the id of the proposed rule that was said in these words."""
+    at = ""
+    for _ in range(80):
+        data = watcher.data(f"today.json?at={at}&weak=1")
+        if data["question"]["quote"] == words:
+            return str(data["question"]["id"])
+        at = data["next"]
+    raise AssertionError(f"no proposed rule '{words}'")
+
+
+# Each element with a key: the key, what it is, where it leads, and whether it can be used.
+LIST_KEYS = """() => [...document.querySelectorAll("[data-key]")].map(one => [
+    one.dataset.key, one.tagName, one.href || one.form && one.form.getAttribute("action") || "", !!one.disabled])"""
+LIST_HELP = "() => [...document.querySelectorAll('#keys kbd')].map(one => one.textContent)"
+ALL_KEYS = set("ynNsetgrvujkwxmbqhadi")
+
+
+def test_every_key_does_what_its_button_says(watcher: Watcher, large: Path) -> None:
+    """Nothing is written: forms are caught on their way."""
+    page, sent = watcher.page, []
+
+    def catch(route: Any) -> None:
+        sent.append(route.request.url.rpartition("/")[2])
+        route.fulfill(status=204)
+
+    page.route(lambda url: True, lambda route: catch(route) if route.request.method == "POST" else route.continue_())
+    addresses = _list_addresses(watcher)
+    guarded = watcher.data("rules.json?q=Use+pnpm&scope=here")["rules"][0]["id"]
+    cards = [_find_card(watcher, words) for words in SAID]
+    first = watcher.data("today.json")["next"]
+    file = large / "shop" / "CLAUDE.md"
+    before = file.read_bytes()
+    file.write_bytes(b"".join(line for line in before.splitlines(keepends=True) if b"Keep functions" not in line))
+    used: set[str] = set()
+    try:
+        for address in (*addresses, f"guard?id={guarded}", *(f"today?at={card}&weak=1" for card in (*cards, first))):
+            watcher.go(address)
+            listed = page.evaluate(LIST_HELP)
+            for key, tag, leads_to, is_disabled in page.evaluate(LIST_KEYS):
+                assert key in listed, f"'{key}' of {address} is not in the list of keys"
+                if is_disabled:
+                    continue
+                watcher.go(address)
+                sent.clear()
+                page.keyboard.press(key)
+                _require_effect(watcher, key, tag, leads_to, sent)
+                used.add(key)
+    finally:
+        file.write_bytes(before)
+    assert used == ALL_KEYS
+    assert watcher.troubles == []
+
+
+def _require_effect(watcher: Watcher, key: str, tag: str, leads_to: str, sent: list[str]) -> None:
+    page, element = watcher.page, f'[data-key="{key}"]'
+    if tag == "A":
+        page.wait_for_url(leads_to)
+    elif tag == "BUTTON":
+        for _ in range(100):
+            if sent:
+                break
+            page.wait_for_timeout(20)
+        assert sent == [leads_to]
+    elif tag == "DETAILS":
+        assert page.locator(element).evaluate("one => one.open") is True
+    else:
+        assert page.locator(element).evaluate("one => one === document.activeElement || one.checked") is True
+
+
+def test_slash_searches_from_any_page(watcher: Watcher) -> None:
+    watcher.go("trend")
+    watcher.page.keyboard.press("/")
+    watcher.page.wait_for_url("**/rules#q")
+    watcher.page.keyboard.type("pnpm")
+    watcher.page.keyboard.press("Enter")
+    watcher.page.wait_for_url("**/rules?q=pnpm*")
+
+
+# The contrast of each shape that carries a figure, by brightness alone: what is left of a colour in greyscale.
+CONTRASTS = """() => {
+    const light = colour => {
+        const [red, green, blue] = colour.match(/[\\d.]+/g).map(one => one / 255)
+        const linear = one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4
+        return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+    }
+    const back = light(getComputedStyle(document.documentElement).backgroundColor)
+    const shapes = document.querySelectorAll(
+        ".bar:not(.none), .line, .dot, .mark, .range, .part, .trend text, svg text, .one, span.verdict")
+    return [...shapes].map(one => {
+        const style = getComputedStyle(one)
+        const drawn = one.matches(".line, .mark, .range, .one") ? style.stroke : style.fill
+        const there = light(one.tagName === "SPAN" ? style.color : drawn)
+        return [one.getAttribute("class"), (Math.max(there, back) + 0.05) / (Math.min(there, back) + 0.05)]
+    })
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_charts_are_readable_in_greyscale(watcher: Watcher, scheme: Any) -> None:
+    """Shapes differ from the page by brightness; a mark differs from a line by its dashes, a verdict by its sign."""
+    watcher.page.emulate_media(color_scheme=scheme)
+    watcher.go("rules")
+    rule = watcher.data("rules.json?sort=effect&scope=here")["rules"][0]["id"]
+    for address in ("trend", "rules?scope=here", f"rule?id={rule}"):
+        watcher.go(address)
+        found = watcher.page.evaluate(CONTRASTS)
+        assert found and [one for one in found if one[1] < 3] == [], address
+    watcher.go("trend")
+    for kind, dashed in (("mark", True), ("line", False)):
+        dashes = watcher.page.evaluate(
+            f"() => getComputedStyle(document.querySelector('.trend .{kind}')).strokeDasharray"
+        )
+        assert (dashes != "none") is dashed, kind
+
+
+def test_an_export_opens_from_disk(large: Path, context: BrowserContext, tmp_path: Path) -> None:
+    """Every page, by its links, with its style sheet, and without a request to anywhere else."""
+    env = {**os.environ, **generate.build_env(large), "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1"}
+    command = [sys.executable, "-m", "reflect_git.cli.start", "panel", "--export", str(tmp_path / "report")]
+    subprocess.run(command, cwd=large / "shop", env=env, check=True, capture_output=True)
+    page, troubles = context.new_page(), list[str]()
+    page.on("console", lambda said: troubles.append(said.text))
+    page.on("request", lambda one: troubles.extend([] if one.url.startswith("file:///") else [one.url]))
+    page.on("requestfailed", lambda one: troubles.append(one.url))
+    page.goto(f"file://{tmp_path}/report/index.html")
+    for title in page.locator("header nav a").all_inner_texts():
+        page.click(f"header nav a >> text='{title}'")
+        assert page.locator("header [aria-current]").inner_text() == title
+        assert page.evaluate("() => getComputedStyle(document.querySelector('header ul')).display") == "flex"
+        assert page.locator("form, script, input, button").count() == 0
+    page.click("header nav a >> text='Rules'")
+    page.click("table.rules a")
+    assert page.locator("h1.said").is_visible()
+    page.close()
+    assert troubles == []
 
 
 def _open_own_card(watcher: Watcher) -> str:

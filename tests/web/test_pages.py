@@ -89,7 +89,7 @@ def test_the_table_of_the_trend_has_the_figures_of_its_chart(site: Site) -> None
     points = [(float(x), float(y)) for x, y in re.findall(r'<circle class="dot" cx="([\d.]+)" cy="([\d.]+)"', text)][
         :12
     ]
-    heights = [62 + 76 - y for _, y in points]
+    heights = [74 + 76 - y for _, y in points]
     assert [one / max(heights) for one in heights] == pytest.approx(
         [one / max(corrections) for one in corrections], abs=0.02
     )
