@@ -39,7 +39,7 @@ PAGES = (
 )  # fmt: skip
 WIDTH, HEIGHT = 1280, 800
 # A rule that contradicts one in force, and one that a guard can enforce.
-SAID = CONTRARY, GUARDABLE = "no, use npm, not pnpm", "never run git push --force"
+SAID = "no, use npm, not pnpm", "never run git push --force"
 
 
 def _find_missing() -> str:
