@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reflect_git.language.words import load_table
+from reflect_git.language.sentences import split_line
+from reflect_git.language.words import drop_openers, load_table, plain_words
 from reflect_git.records.ids import parse_utc
 
 if TYPE_CHECKING:
@@ -68,7 +69,6 @@ def get_candidate_matcher(candidate: Candidate, text: str) -> Matcher | None:
 def find_matcher(text: str) -> Matcher | None:
     """Return the matcher of a text that somebody worded; None unless all sentences that have one agree."""
     from reflect_git.language.parse import parse_frame  # most texts are approved as proposed
-    from reflect_git.language.sentences import split_line
 
     found = [
         made for made in (build_matcher(parse_frame(sentence), [sentence]) for sentence in split_line(text)) if made
@@ -93,8 +93,6 @@ def _find_command(part: str, said: str) -> list[str] | None:
 
 def _find_in_code(words: list[str], said: str) -> list[str] | None:
     """Return words as typed in backticks: `docker build` is a command there, "docker images in CI" is prose."""
-    from reflect_git.language.words import plain_words  # a matcher that was made is tried without
-
     for code in said.split("`")[1::2]:
         if plain_words(f"`{code}`") == words or code.split() == words:
             return code.split()
@@ -103,8 +101,6 @@ def _find_in_code(words: list[str], said: str) -> list[str] | None:
 
 def _find_as_typed(words: list[str], said: str) -> list[str] | None:
     """Return the user's own spelling of words from a frame."""
-    from reflect_git.language.words import drop_openers, plain_words
-
     typed = said.replace("`", " ").split()
     runs = (typed[at : at + len(words)] for at in range(len(typed))) if words else iter(())
     found = next((run for run in runs if drop_openers(plain_words(" ".join(run))) == words), None)

@@ -8,9 +8,13 @@ import time
 from reflect_git import paths
 from reflect_git.capture.service import get_project, is_ignored, try_load_phrases
 from reflect_git.platform import files
+from reflect_git.records import yaml_form
+from reflect_git.records.history import session_hash
 from reflect_git.records.ids import get_signal_id, utc_precise
-from reflect_git.store import policy, repository
+from reflect_git.store import append, policy, repository
 from reflect_git.store.local import corrections, firings, session_state
+from reflect_git.store.local.session_state import RequestCounter
+from reflect_git.store.purge import purge_marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +48,6 @@ def get_size(path: str) -> int:
 
 def load_typed_signals(store: Store, cursor: Cursor) -> list[Signal]:
     """Return the signals captured so far from what the user typed in this session."""
-    from reflect_git.records import yaml_form
-
     found: list[Any] = []
     for record_id in cursor.said:
         if repository.is_id(record_id):
@@ -247,7 +249,6 @@ class TranscriptMiner:
         """Yield the signals in turns that no earlier pass has seen, ready to be stored."""
         from reflect_git.capture import detection
         from reflect_git.capture.new_signal import build_signal
-        from reflect_git.store.local.session_state import RequestCounter
 
         try_load_phrases(self._store)
         requests = RequestCounter(self._store)
@@ -270,7 +271,6 @@ class TranscriptMiner:
     def _is_noticed(self, turn: Turn, facts: Facts) -> bool:
         """Return whether the message was stored when it was sent, and another detector wants it now."""
         from reflect_git.capture.notice import FAMILY, list_ids
-        from reflect_git.store import append
 
         if turn.kind != "user" or facts["family"] == FAMILY:
             return False
@@ -279,8 +279,6 @@ class TranscriptMiner:
     def _find_stored_id(self, facts: Facts) -> str:
         """Return the other id under which a message is stored, or was until it was purged; usually empty."""
         from reflect_git.capture.notice import list_other_ids
-        from reflect_git.store import append
-        from reflect_git.store.purge import purge_marks
 
         others = list_other_ids(facts)
         known = [one for one in others if append.is_known(self._store, one)]
@@ -319,8 +317,6 @@ class TranscriptMiner:
 
     def _store_signals(self, found: list[Signal]) -> list[str]:
         """Store new signals; return the ids of those that the user typed."""
-        from reflect_git.store import append
-
         stored = set(append.append_new(self._store, found, _LOCK_SECONDS))
         self.stored_count += len(stored)
         if self._hook != "import" and self._cursor.folder:
@@ -334,10 +330,7 @@ class TranscriptMiner:
         from reflect_git.capture import summary
         from reflect_git.capture.new_signal import build_signal, is_utc_time
         from reflect_git.capture.new_signal import redact_project as safe_project
-        from reflect_git.records.history import session_hash
         from reflect_git.redact import redact
-        from reflect_git.store import append
-        from reflect_git.store.local import session_state
 
         decisions = [redact(signal["content"]) for signal in load_typed_signals(self._store, self._cursor)]
         start = max(0, get_size(self._cursor.transcript) - _SUMMARY_BYTES)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from reflect_git.capture.transcript.lines import check_path, is_relevant, open_transcript, parse_line
+from reflect_git.capture.transcript.reader import TranscriptReader
 from reflect_git.capture.transcript.turn import (
     Origin,
     Turn,
@@ -18,6 +19,7 @@ from reflect_git.capture.transcript.turn import (
     is_from_person,
     parse_slash_command,
 )
+from reflect_git.errors import ReflectError
 from reflect_git.records import json_form
 from reflect_git.records.ids import digest, get_signal_id, parse_utc, utc
 from reflect_git.redact import redact
@@ -82,9 +84,6 @@ def _get_size(path: str) -> int:
 
 def _read_last_turns(transcript: str, projects: str) -> list[Turn]:
     """Return the turns at the end of a transcript; none if it does not exist yet."""
-    from reflect_git.capture.transcript.reader import TranscriptReader
-    from reflect_git.errors import ReflectError
-
     size = _get_size(transcript)
     if not size:
         return []

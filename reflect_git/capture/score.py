@@ -13,7 +13,7 @@ from struct import calcsize, unpack_from
 from reflect_git.capture import score_features
 from reflect_git.capture.score_features import BUCKETS, CORE_FACTS, FACT_NAMES, KINDS, OPENINGS, MessageFeatures
 from reflect_git.errors import ReflectError
-from reflect_git.language.parse import is_current_task, says_all_projects
+from reflect_git.language.parse import is_current_task, parse_frame, says_all_projects
 from reflect_git.language.words import load_table
 from reflect_git.records.ids import count_words
 
@@ -405,8 +405,6 @@ def _names_tools(part: str, plain: str, phrases: Mapping[str, int]) -> bool:
 def _is_tool_replacement(part: str, every: int, phrases: Mapping[str, int]) -> bool:
     if not every & score_features.USE_BIT or every & score_features.INSTEAD_BIT or len(part) > _FRAME_LIMIT:
         return bool(every & score_features.USE_BIT and every & score_features.INSTEAD_BIT)
-    from reflect_git.language.parse import parse_frame
-
     frame = parse_frame(part)
     if frame is None or not frame.wanted:
         return False

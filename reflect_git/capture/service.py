@@ -11,7 +11,7 @@ import time
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
-from reflect_git.platform import faults
+from reflect_git.platform import faults, files
 from reflect_git.records.ids import utc, utc_precise
 from reflect_git.store import opening
 from reflect_git.store.opening import open_or_create
@@ -157,7 +157,6 @@ def load_phrases(store: Store) -> None:
     if not path:
         return
     from reflect_git.capture import score
-    from reflect_git.platform import files
 
     score.add_phrases(score.parse_user_phrases(files.read_regular(os.path.expanduser(path), _PHRASES_FILE_LIMIT)))
 

@@ -6,12 +6,13 @@ import os
 import time
 
 from reflect_git import paths
+from reflect_git.capture import service
 from reflect_git.capture.mine import UNATTENDED_KEY, TranscriptMiner, get_size, load_typed_signals
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records.history import session_hash
 from reflect_git.records.ids import local_day, plural
-from reflect_git.store.local import session_state
+from reflect_git.store.local import corrections, session_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -248,7 +249,6 @@ def update_waiting_count(store: Store, env: Env, folder: str, now: float, how: s
 
 def _get_project_keys(store: Store, env: Env, top: str) -> list[str]:
     """Return all keys of the project here, as signals have them; empty outside a project."""
-    from reflect_git.capture import service
     from reflect_git.capture.new_signal import redact_project
     from reflect_git.store.local.projects import list_other_keys
 
@@ -291,7 +291,6 @@ def build_reminder(store: Store, now: float, way: str, folder: str) -> str:
 
     At most once a day, and only if they said something since the last time that a review here would ask about.
     """
-    from reflect_git.store.local import corrections
     from reflect_git.store.reading import waiting_counts
 
     top = paths.find_top(folder) or folder

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
-from reflect_git.records.ids import escape_controls, plural
+from reflect_git.records.ids import escape_controls, local_day, parse_utc, plural
 from reflect_git.records.json_form import dumps
 
 # The store's modules take 15 ms to import: --help, --version and completion do without. A plain `sync` does without
@@ -351,8 +351,6 @@ def format_duration(seconds: float) -> str:
 
 def format_local_time(timestamp: str) -> str:
     """Format a UTC time of a record as local time: `2026-02-11 10:30`, or `10:30` if that is today."""
-    from reflect_git.records.ids import local_day, parse_utc
-
     moment = parse_utc(timestamp)
     is_today = local_day(moment) == local_day(time.time())
     return time.strftime("%H:%M" if is_today else "%Y-%m-%d %H:%M", time.localtime(moment))
@@ -360,8 +358,6 @@ def format_local_time(timestamp: str) -> str:
 
 def format_age(timestamp: str) -> str:
     """Format how long ago a record's UTC time was."""
-    from reflect_git.records.ids import parse_utc
-
     return format_duration(max(0.0, time.time() - parse_utc(timestamp)))
 
 

@@ -11,6 +11,7 @@ from reflect_git.cli.start import COMPLETE_VAR
 from reflect_git.errors import ReflectError
 from reflect_git.store import pending
 from reflect_git.store.main import journal
+from reflect_git.store.repository import MAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def start_fetch(words: Sequence[str], env: Mapping[str, str]) -> Prefetch | None
     if plain is None or env.get(service.FAULT_VARIABLE) or env.get(COMPLETE_VAR):
         return None
     from reflect_git.store import inbox, recover, remotes
-    from reflect_git.store.repository import MAIN
     from reflect_git.sync import exchange
 
     try:

@@ -159,8 +159,6 @@ class _UpcomingStore:
 
 def sync_before_review(cli: CliContext, store: Store) -> None:
     """Sync before a review if a sync is due. `status` reports a failure."""
-    from reflect_git.sync import exchange  # a sync itself does without
-
     if not exchange.is_due(store, time.time()):
         return
     try:

@@ -10,6 +10,7 @@ import os
 import time
 
 from reflect_git.guards.stored import CANARY, MODES, load_likely, load_table
+from reflect_git.platform import files
 from reflect_git.records import json_form
 
 TYPE_CHECKING = False
@@ -123,8 +124,6 @@ def find_firings(
 
 def _read_branch(top: str) -> str:
     """Return the branch that is checked out; empty if it is not known."""
-    from reflect_git.platform import files
-
     try:
         git_dir = os.path.join(top, ".git")
         if not os.path.isdir(git_dir):  # a linked work tree

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.platform.background_git import ObjectReader, parse_tree_names
+from reflect_git.platform.git import GitError
 from reflect_git.records import yaml_form
 from reflect_git.records.history import AUTOMATIC_EVENTS, EVENT_TYPES, OTHER_EVENT
 from reflect_git.records.ids import digest, utc
@@ -309,8 +310,6 @@ def _read_lines(child: GitProcess) -> Iterator[str]:
             child.drop()
     result = child.communicate()
     if result.code:
-        from reflect_git.platform.git import GitError
-
         raise GitError(("log",), result)
 
 

@@ -18,14 +18,15 @@ from reflect_git.platform.claude_call import Usage
 from reflect_git.records.ids import plural, random_id, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import VERSION
+from reflect_git.redact import redact
 from reflect_git.rules import project_files
 from reflect_git.rules.context import Context
+from reflect_git.rules.model_wording import Price
 from reflect_git.store import api, append
 
 if TYPE_CHECKING:
     from reflect_git.judge.calls import Judge
     from reflect_git.judge.messages import Session
-    from reflect_git.rules.model_wording import Price
 
 PREFIX, IN_SESSION = "EVL", "in-session"
 SETTING, AUTO = "reflect.evaluate", "auto"
@@ -97,8 +98,6 @@ def build_extract(ctx: Context, session: Session, first: int, last: int) -> Extr
 
 def _load_instructions(ctx: Context, session: Session) -> str:
     """Return the instructions that the session had: as the client reported them, else as they are now."""
-    from reflect_git.redact import redact
-
     if session.loaded:
         return rubric.join_instructions(session.loaded)
     place = project_files.find_place(ctx.store, ctx.env, session.cwd)
@@ -120,8 +119,6 @@ def require_enough(parts: Sequence[Part], least: int) -> None:
 
 def estimate_price(ctx: Context, judge: Judge, parts: Sequence[Part]) -> Price:
     """Estimate what it costs to judge all of these."""
-    from reflect_git.rules.model_wording import Price
-
     system = rubric.build_system_prompt(rubric.load_rubric(ctx.store))
     prices = [calls.estimate_price(ctx.store, judge, system, part.extract) for part in parts]
     return Price(sum(one.tokens for one in prices), sum(one.usd for one in prices))

@@ -10,10 +10,10 @@ from reflect_git.candidates.gate import Finding, get_lowest_trust
 from reflect_git.candidates.matcher import get_candidate_matcher
 from reflect_git.candidates.root_causes import parse_draft
 from reflect_git.candidates.session_events import SessionEvents
-from reflect_git.candidates.statements import Statement
+from reflect_git.candidates.statements import Statement, map_sources
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.language.parse import parse_frame
-from reflect_git.language.rule_form import is_question
+from reflect_git.language.rule_form import find_end_date, is_question
 from reflect_git.platform import instruction_files
 from reflect_git.records import rule_numbers, schema
 from reflect_git.records.ids import get_id_day, plural, timed_id, utc_precise
@@ -180,8 +180,6 @@ def choose_end_date(candidates: Sequence[Candidate], text: str, until: str, now:
 
     A model's wording may omit the end date; the date the person gave still counts.
     """
-    from reflect_git.language.rule_form import find_end_date
-
     if not until:
         said = "" if is_own else next((each.until for each in candidates if each.until), "")
         return find_end_date(text, now) or said or ""
@@ -402,8 +400,6 @@ def with_hint(ctx: Context, rules: Sequence[Learning], error: ReflectError) -> R
 
 def _find_import_sources(ctx: Context, learning: Learning) -> dict[str, str]:
     """Return the files its signals were imported from, so that a file does not conflict with its own text."""
-    from reflect_git.candidates.statements import map_sources
-
     scan, wanted = ctx.scan, set(learning["signals"])
     return map_sources(scan.get_signals(row for row in scan.rows if scan.columns["id"][row] in wanted))
 

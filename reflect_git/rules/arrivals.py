@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.candidates.gate import RISK, Finding, find_risks, format_exception
 from reflect_git.errors import ReflectError
+from reflect_git.language.similarity import is_certain_contradiction
 from reflect_git.platform import instruction_files
 from reflect_git.records.history import DECLINED
 from reflect_git.records.ids import utc_precise
@@ -172,8 +173,6 @@ def _find_contradictions(ctx: Context | ArrivalContext, wanted: Learning) -> Ite
 
     Two machines decided without knowing of each other. Both rules are kept, and every machine asks the same question.
     """
-    from reflect_git.language.similarity import is_certain_contradiction  # imported late: usually nothing is pending
-
     for rule in ctx.scan.history.get_rules_in_force():
         if (
             rule["id"] != wanted["id"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git import redact
 from reflect_git.candidates import gate
 from reflect_git.candidates.gate import RISK, Finding, Subject
+from reflect_git.candidates.statements import Statement
 from reflect_git.errors import ReflectError
 from reflect_git.language.parse import compute_key
 from reflect_git.platform import instruction_files
@@ -112,8 +113,6 @@ def check_text(
 
 def find_global_exceptions(ctx: Context, text: str, replaced: Sequence[Learning]) -> list[Finding]:
     """Return the global rules that a project rule with this text would contradict."""
-    from reflect_git.candidates.statements import Statement
-
     gone = {old["id"] for old in replaced}
     wide = [one for one in ctx.scan.history.get_rules_in_force() if one["scope"] == "global" and one["id"] not in gone]
     return list(
@@ -203,8 +202,6 @@ def _list_statements(ctx: Context, target: Target) -> list[Any]:
 
     The rules of an agent's file count only in that file.
     """
-    from reflect_git.candidates.statements import Statement
-
     declines = get_declined_hints(ctx)
     own = [
         Statement(one["target"]["path"], 0, one["text"], one["id"], hint=declines.get(one["id"], ""))

@@ -93,8 +93,6 @@ def select_learnings(ctx: Context, names: Sequence[str]) -> list[Learning]:
 
 
 def _require_project(ctx: Context) -> None:
-    from reflect_git.platform.project import top_of
-
     if not ctx.place.root or top_of(ctx.place.root) is None:
         raise ReflectError(
             "this folder is in no git repository", "run it in the project that a rule belongs to", code="no-project"

@@ -345,8 +345,6 @@ class Removal(NamedTuple):
     @property
     def selection(self) -> Selection:
         """Return all of these decisions, to be reverted."""
-        from reflect_git.rules.revert import Selection  # imported late: listing does not need it
-
         return Selection(self.decisions)
 
 

@@ -109,8 +109,6 @@ def _extract_entries(plan: Plan, data: bytes) -> bytes:
     if plan.target.form == "rules":
         return data
     if plan.target.form == "improvements":
-        from reflect_git.targets import improvements
-
         return b"".join(entry.raw for entry in improvements.find_proposals(data))
     block = target_page.find_block(data)
     return b"".join(target_page.format_with_id(entry) for entry in block.entries) if block else b""

@@ -15,8 +15,10 @@ import time
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records import yaml_form
+from reflect_git.records.ids import utc
 from reflect_git.store import remotes
 from reflect_git.store.repository import MAIN
+from reflect_git.store.repository import get_record_path as path_of_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,8 +153,6 @@ def record_names(store: Store) -> None:
     if not os.path.exists(store.private_path(NAMES_FILE)):
         _write_names(store, {store.machine, *_get_used_names(store)})
     if not store.get_setting(CONNECTED_KEY):
-        from reflect_git.records.ids import utc
-
         names = " ".join(sorted({store.machine, *_get_used_names(store), *get_configured_names(store)}))
         store.change_config({CONNECTED_KEY: utc(time.time()), OWN_KEY: names})
 
@@ -224,7 +224,6 @@ def accept_machines(store: Store, names: Sequence[str], by: DecisionAuthor, now:
     from reflect_git.store import api, recover
     from reflect_git.store.main import main_branch
     from reflect_git.store.reading import reader  # not needed for queries
-    from reflect_git.store.repository import get_record_path as path_of_record
 
     if by["road"] != "terminal":
         raise ReflectError("machines can be accepted only at a terminal", "run 'reflect-git sync' in one", "approval")

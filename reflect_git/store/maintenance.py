@@ -14,7 +14,7 @@ from reflect_git.platform.git import GitError
 from reflect_git.records import json_form
 from reflect_git.records.ids import parse_utc
 from reflect_git.store import copies, creation, expiry, inbox
-from reflect_git.store.main import journal, main_branch
+from reflect_git.store.main import journal, main_branch, ref_updates
 from reflect_git.store.repository import StoreBusy
 
 TYPE_CHECKING = False
@@ -167,8 +167,6 @@ def combine_packs(store: Store) -> None:
 
 def _remove_keep_marks(store: Store) -> None:
     """Remove the .keep marks of killed fast-imports and fetches; repack would keep their content forever."""
-    from reflect_git.store.main import ref_updates  # not needed to check whether it is due
-
     ref_updates.remove_keep_marks(store)
     ref_updates.remove_marks_of_killed_fetches(store)
 

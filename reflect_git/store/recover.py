@@ -7,7 +7,7 @@ import time
 
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
-from reflect_git.store import config_file, copies, inbox, machines, pending
+from reflect_git.store import config_file, copies, inbox, machines, pending, remotes
 from reflect_git.store.main import journal, receipts, user_git
 from reflect_git.store.purge import purge_marks
 from reflect_git.store.repository import StoreBusy
@@ -86,8 +86,6 @@ def _rebuild_policy_file(store: Store) -> None:
 
 def _discard_incoming(store: Store) -> None:
     """Delete what a killed sync was fetching. A running sync has a lock of its own."""
-    from reflect_git.store import remotes  # rarely needed
-
     try:
         with remotes.SyncLock(store, 0.0):
             remotes.discard_incoming(store)

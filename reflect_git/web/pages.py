@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git import audit, paths
 from reflect_git.candidates.gate import MANY_LINES, estimate_tokens
 from reflect_git.capture import service
+from reflect_git.capture.transcript import open_transcript, read_turns
 from reflect_git.effect import table, trend
 from reflect_git.effect.scores import load_scores
 from reflect_git.errors import ReflectError
@@ -274,8 +275,6 @@ def _map_transcripts(panel: Panel) -> dict[str, str]:
 
 def show_session(panel: Panel, call: Call) -> Page:
     """Show what the person typed in a session, redacted; from the transcript, which is only read."""
-    from reflect_git.capture.transcript import open_transcript, read_turns
-
     path = _map_transcripts(panel).get(call.get("id")) if panel.is_private else None
     if path is None:
         raise ReflectError("this session has no transcript any more", "the client deletes old ones", "unknown-id")

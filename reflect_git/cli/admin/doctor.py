@@ -13,6 +13,7 @@ import click
 
 from reflect_git import paths
 from reflect_git.capture import service
+from reflect_git.cli import doctor_env
 from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.doctor_env import (
     CHECKS_WITHOUT_STORE,
@@ -200,8 +201,6 @@ def _build_json(line: CheckResult) -> dict[str, Any]:
 
 
 def _run_selftest(cli: CliContext) -> int:
-    from reflect_git.cli import doctor_env
-
     steps = []
     for step in doctor_env.run_selftest(cli.env):
         steps.append(step)

@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reflect_git.candidates.session_events import SessionEvents
+from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, format_local_time, get_cwd, printable
 from reflect_git.cli.options import SubcommandGroup, WordChoice, dry_run_option, json_option, yes_option
+from reflect_git.effect import going_back, table
 from reflect_git.errors import ReflectError
+from reflect_git.memory import schedule
+from reflect_git.memory.upkeep import Upkeep, describe_last_run
 from reflect_git.records.ids import plural
+from reflect_git.rules import project_files
+from reflect_git.rules.automatic import autopilot
+from reflect_git.rules.context import load_context
+from reflect_git.rules.derived_files import refresh_derived_files
+from reflect_git.store import maintenance
 
 if TYPE_CHECKING:
     from reflect_git.memory.upkeep import Extra
@@ -39,9 +49,6 @@ def upkeep_command(cli: CliContext, if_due: bool) -> None:
       reflect-git upkeep --if-due
     """
     store = cli.open_store(create=False)
-    from reflect_git.memory.upkeep import Upkeep
-    from reflect_git.store import maintenance
-
     now = time.time()
     if if_due and not maintenance.is_due(store, now):
         cli.print_json({"due": False, "steps": []}) if cli.json else cli.print_note("not due")
@@ -68,13 +75,9 @@ def upkeep_command(cli: CliContext, if_due: bool) -> None:
 
 def _list_policy_steps(cli: CliContext, store: Store) -> list[Extra]:
     """Return the steps that a person switched on."""
-    from reflect_git.effect import going_back
-
     steps: list[Extra] = []
     if going_back.get_mode(store, cli.scan(store).history.decisions) == going_back.APPLY:
         steps.append(("auto-revert", lambda: _revert_automatically(cli, store)))
-    from reflect_git.rules.automatic import autopilot
-
     if autopilot.is_on(store, cli.scan(store).history.decisions):
         steps.append(("autopilot", lambda: _apply_own_words(cli, store)))
     return steps
@@ -82,10 +85,6 @@ def _list_policy_steps(cli: CliContext, store: Store) -> list[Extra]:
 
 def _apply_own_words(cli: CliContext, store: Store) -> tuple[int, str]:
     """Apply the proposed rules that meet every condition of autopilot."""
-    from reflect_git.capture import service
-    from reflect_git.rules.automatic import autopilot
-    from reflect_git.rules.derived_files import refresh_derived_files
-
     done = autopilot.apply_due(store, cli.env, service.get_author(store, autopilot.CHANNEL))
     if not done:
         return 0, "no rule meets every condition"
@@ -95,13 +94,6 @@ def _apply_own_words(cli: CliContext, store: Store) -> tuple[int, str]:
 
 def _revert_automatically(cli: CliContext, store: Store) -> tuple[int, str]:
     """Go back where the scores of sessions fell clearly after a change."""
-    from reflect_git.candidates.session_events import SessionEvents
-    from reflect_git.capture import service
-    from reflect_git.effect import going_back, table
-    from reflect_git.rules import project_files
-    from reflect_git.rules.context import load_context
-    from reflect_git.rules.derived_files import refresh_derived_files
-
     ctx = load_context(store, cli.env, cli.scan(store), get_cwd())
     aliases = project_files.load_key_aliases(store, ctx.place)
     by = service.get_author(store, going_back.CHANNEL)
@@ -134,8 +126,6 @@ def install_command(cli: CliContext, hourly: bool, when: str, kind: str | None, 
     """Show what will be written, ask, and write it."""
     cli.require_outside_client("cannot install a schedule from inside Claude Code", ["schedule", "install"])
     store = cli.open_store(create=False)
-    from reflect_git.memory import schedule
-
     made = schedule.plan(store, cli.env, _build_command(cli, store), "hourly" if hourly else when, kind or "")
     if not cli.json:
         for path, text in made.files.items():
@@ -176,9 +166,6 @@ def _build_command(cli: CliContext, store: Store) -> list[str]:
 def status_command(cli: CliContext) -> None:
     """Show what is scheduled, when upkeep last ran, and how it ended."""
     store = cli.open_store(create=False)
-    from reflect_git.memory import schedule
-    from reflect_git.memory.upkeep import describe_last_run
-
     facts, run = schedule.load(store), describe_last_run(store)
     faults = schedule.find_faults(facts, cli.env) if facts else []
     if cli.json:
@@ -211,8 +198,6 @@ def remove_command(cli: CliContext, dry_run: bool) -> None:
     """Remove exactly what 'schedule install' wrote."""
     cli.require_outside_client("cannot remove a schedule from inside Claude Code", ["schedule", "remove"])
     store = cli.open_store(create=False)
-    from reflect_git.memory import schedule
-
     facts = schedule.load(store)
     if facts and not dry_run:
         schedule.remove(store, cli.env)

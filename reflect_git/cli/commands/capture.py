@@ -14,7 +14,8 @@ from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import WordChoice, dry_run_option, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.platform.project import top_of
-from reflect_git.records import schema
+from reflect_git.records import schema, yaml_form
+from reflect_git.records.ids import utc_precise
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Signal
@@ -176,8 +177,6 @@ def _set_project(store: Store, facts: dict[str, Any], folder: str) -> None:
 def _print_preview(cli: CliContext, facts: dict[str, Any], folder: str) -> None:
     """Print the record as it would be stored."""
     from reflect_git.capture.new_signal import build_signal_from_input
-    from reflect_git.records import yaml_form
-    from reflect_git.records.ids import utc_precise
 
     store = cli.find_store()
     if store is not None:

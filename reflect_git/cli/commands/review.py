@@ -9,31 +9,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reflect_git.candidates.session_events import SessionEvents
 from reflect_git.cli.context import PIPED_HINT, CliContext, display_width, get_cwd, one_line, printable
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.output import candidate_view
 from reflect_git.cli.output.console import Console, InputEnded
-from reflect_git.cli.review import drift
+from reflect_git.cli.review import arrivals, drift
+from reflect_git.cli.review.arrivals import ArrivalsReview
+from reflect_git.cli.review.broken_rules import BrokenRulesReview, format_list
+from reflect_git.cli.review.decorative import DecorativeReview, EndedReview
 from reflect_git.cli.review.drift import DriftReview
 from reflect_git.cli.review.loop import ReviewLoop
 from reflect_git.cli.review.screen import APPROVED, DISMISSED, DISMISSED_FOR_GOOD, SKIPPED, ReviewCursor, ReviewScreen
 from reflect_git.cli.review_setup import open_queue_if_any, print_nothing_to_review, print_nothing_yet
 from reflect_git.errors import ReflectError
+from reflect_git.memory.staleness import find_ended
 from reflect_git.platform import files
 from reflect_git.records.ids import plural
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import approver, dismiss, project_commits, project_files
+from reflect_git.rules.arrivals import list_arrivals
+from reflect_git.rules.automatic import autopilot
 from reflect_git.rules.drift.questions import find_questions
 from reflect_git.rules.guarding.broken_rules import find_broken_rules
+from reflect_git.rules.guarding.guards import find_decorative_rules
 from reflect_git.rules.queue import load_queue, with_backtests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reflect_git.candidates.gather import Candidate, GatherResult
-    from reflect_git.cli.review.arrivals import ArrivalsReview
-    from reflect_git.cli.review.broken_rules import BrokenRulesReview
-    from reflect_git.cli.review.decorative import DecorativeReview, EndedReview
     from reflect_git.cli.review.drift import DriftItem
     from reflect_git.cli.review.going_back import GoingBackReview
     from reflect_git.effect.going_back import WayBack
@@ -142,12 +147,9 @@ def _find_ways_back(queue: Queue) -> _WaysBack:
     scan = queue.scan
     if not scan.history.learnings:
         return _WaysBack()
-    from reflect_git.rules.automatic import autopilot
-
     applied = autopilot.list_unseen(scan.history)
     if not any(one["id"].startswith("EXP-") for one in scan.other_records.values()):
         return _WaysBack(applied)
-    from reflect_git.candidates.session_events import SessionEvents
     from reflect_git.effect import going_back, table
 
     aliases = project_files.load_key_aliases(queue.store, queue.place)
@@ -163,8 +165,6 @@ def _find_decorative(queue: Queue) -> list[tuple[Learning, str]]:
     rules = [rule for rule in queue.scan.history.get_rules_in_force() if queue.place.is_in_scope(rule)]
     if not rules:
         return []
-    from reflect_git.rules.guarding.guards import find_decorative_rules
-
     now = time.time()
     found = find_decorative_rules(queue.store, queue.scan, rules, now)[:_MAX_DECORATIVE]
     if any("skill" in rule["meta"] for rule in rules):
@@ -179,24 +179,18 @@ def _find_ended(queue: Queue) -> list[tuple[Learning, str]]:
     rules = [rule for rule in queue.scan.history.get_rules_in_force() if queue.place.is_in_scope(rule)]
     if not rules:
         return []
-    from reflect_git.memory.staleness import find_ended
-
     return find_ended(queue.store, queue.scan.history, rules, time.time())[:_MAX_ENDED]
 
 
 def _build_ended_review(screen: ReviewScreen, console: Console, back: _WaysBack) -> EndedReview | None:
     if not back.ended:
         return None
-    from reflect_git.cli.review.decorative import EndedReview
-
     return EndedReview(screen, console, back.ended)
 
 
 def _build_decorative_review(screen: ReviewScreen, console: Console, back: _WaysBack) -> DecorativeReview | None:
     if not back.decorative:
         return None
-    from reflect_git.cli.review.decorative import DecorativeReview
-
     return DecorativeReview(screen, console, back.decorative)
 
 
@@ -217,16 +211,12 @@ def _find_arrivals(ctx: Context) -> list[Arrival]:
     machine = ctx.store.machine
     if all(made["machine"] == machine and not made["meta"].get("waits") for made in ctx.scan.history.decisions):
         return []
-    from reflect_git.rules.arrivals import list_arrivals
-
     return list_arrivals(ctx)
 
 
 def _build_arrivals_review(screen: ReviewScreen, console: Console, arrived: Sequence[Arrival]) -> ArrivalsReview | None:
     if not arrived:
         return None
-    from reflect_git.cli.review.arrivals import ArrivalsReview
-
     return ArrivalsReview(screen, console, arrived)
 
 
@@ -243,8 +233,6 @@ def _build_broken_review(
 ) -> BrokenRulesReview | None:
     if not broken:
         return None
-    from reflect_git.cli.review.broken_rules import BrokenRulesReview
-
     return BrokenRulesReview(screen, console, broken, back.effects)
 
 
@@ -255,13 +243,9 @@ def _print_changes(
     for line in drift.format_list(ctx.place, asked):
         cli.print_text(line)
     if arrived:
-        from reflect_git.cli.review import arrivals
-
         for line in arrivals.format_list(ctx.place, arrived):
             cli.print_text(line)
     if broken:
-        from reflect_git.cli.review.broken_rules import format_list
-
         for line in format_list(broken):
             cli.print_text(printable(line))
     if back.total:

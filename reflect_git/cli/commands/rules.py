@@ -30,6 +30,7 @@ from reflect_git.history.rules_at import (
 from reflect_git.records.ids import plural
 from reflect_git.records.rule_numbers import get_heading
 from reflect_git.rules import project_files
+from reflect_git.rules.context import load_context
 
 if TYPE_CHECKING:
     from reflect_git.store.reading.reader import Scan
@@ -125,7 +126,6 @@ def rules_command(
 def _print_budget(cli: CliContext, store: Store) -> None:
     """Print what each instruction file costs, and what would make long ones shorter."""
     from reflect_git.memory import budget
-    from reflect_git.rules.context import load_context
 
     found = budget.measure_files(load_context(store, cli.env, cli.scan(store), get_cwd()))
     total = budget.count_session_tokens(found)

@@ -18,6 +18,7 @@ from reflect_git.cli.output.history_view import format_when
 from reflect_git.errors import ReflectError
 from reflect_git.history import rule_history as stories
 from reflect_git.history.rule_history import format_person
+from reflect_git.platform import commit_reader
 from reflect_git.records.history import get_decision_name
 from reflect_git.store import api, expiry
 from reflect_git.store.repository import is_id
@@ -111,8 +112,6 @@ def _load_record(cli: CliContext, store: Store, excerpt: RecordLookup, record_id
 
 
 def _read_commit(store: Store, sha: str) -> CommitDetails:
-    from reflect_git.platform import commit_reader  # GitPython: 60 ms
-
     return commit_reader.read_commit(store.root, store.git.program, sha)
 
 

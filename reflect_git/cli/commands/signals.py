@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reflect_git import paths
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, format_age, one_line, terminal_width
 from reflect_git.cli.options import ShortOptionCommand, WordChoice, json_option
@@ -93,7 +94,6 @@ def _find_project_key(cli: CliContext, store: Store, text: str) -> str:
     """Return the key of the project that a folder is in. A plain name such as `app` is returned unchanged."""
     if os.sep not in text and text not in (".", ".."):
         return text
-    from reflect_git import paths
     from reflect_git.redact import redact
 
     found = service.get_project(store, os.path.expanduser(text))

@@ -18,6 +18,7 @@ from reflect_git.history import rule_history as stories
 from reflect_git.records.ids import plural
 from reflect_git.rules.drift import line_owner as spots
 from reflect_git.store.purge.purge_marks import PurgeMarks
+from reflect_git.targets.safe_text import is_same_text
 
 if TYPE_CHECKING:
     from reflect_git.history.rule_history import RuleHistory
@@ -122,8 +123,6 @@ def _is_reworded(entry: EntryLines, story: RuleHistory) -> bool:
 
     For an improvement, the heading is not enough to tell.
     """
-    from reflect_git.targets.safe_text import is_same_text
-
     is_plain = story.learning["target"]["kind"] != "improvements"
     return is_plain and bool(entry.text) and not is_same_text(entry.text, story.learning["text"])
 

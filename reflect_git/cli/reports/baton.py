@@ -7,6 +7,7 @@ import click
 from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import json_option
 from reflect_git.errors import ReflectError
+from reflect_git.judge import baton, messages
 from reflect_git.records.ids import plural
 
 
@@ -24,8 +25,6 @@ def baton_command(cli: CliContext, session: str) -> None:
     Example:
       reflect-git baton 3f9a1c20
     """
-    from reflect_git.judge import baton, messages
-
     store = cli.open_store(create=False)
     found = messages.load_session(store, cli.env, messages.find_transcript(cli.env, session))
     if found is None:

@@ -14,7 +14,10 @@ from reflect_git.cli.context import CliContext, one_line, printable, terminal_wi
 from reflect_git.cli.options import json_option
 from reflect_git.cli.reports.search import show_progress
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.memory import digest_page, digests
+from reflect_git.records import yaml_form
 from reflect_git.records.ids import plural, utc
+from reflect_git.store.index import Index
 
 if TYPE_CHECKING:
     from reflect_git.memory.digests import Page
@@ -54,10 +57,7 @@ def digest_command(
     if store is None:
         cli.print_json(None) if cli.json else cli.print_no_store()
         return
-    from reflect_git.memory import digest_page, digests
     from reflect_git.platform import yaml_loose
-    from reflect_git.records import yaml_form
-    from reflect_git.store.index import Index
 
     today = utc(time.time())[:10]
     if since:
@@ -89,8 +89,6 @@ def _is_day(name: str) -> bool:
 
 def _get_period(today: str, unit: str, last: bool) -> str:
     """Return the running day, week or month, or the one before."""
-    from reflect_git.memory import digests
-
     day = date.fromisoformat(today)
     if unit == "day":
         return (day - timedelta(days=last)).isoformat()
@@ -105,8 +103,6 @@ def _get_period(today: str, unit: str, last: bool) -> str:
 
 
 def _print_page(cli: CliContext, page: Page, everything: bool) -> None:
-    from reflect_git.memory import digest_page
-
     note = ", still running" if page.is_running else ""
     cli.print_line(f"{click.style(page.period, bold=True)}  {page.start} to before {page.end}{note}")
     cli.print_text(digest_page.format_figures(page.figures))

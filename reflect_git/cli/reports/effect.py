@@ -9,7 +9,11 @@ import click
 from reflect_git.cli import options
 from reflect_git.cli.context import CliContext, get_cwd, one_line
 from reflect_git.cli.options import json_option
+from reflect_git.effect import table
+from reflect_git.effect.from_store import judge_rules
+from reflect_git.effect.simulated import judge_histories
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.rules import project_files
 
 if TYPE_CHECKING:
     from reflect_git.effect.from_store import Effects, RuleEffect
@@ -52,10 +56,6 @@ def effect_command(cli: CliContext, name: str, only_project: bool, folder: str |
         else:
             cli.print_no_store()
         return
-    from reflect_git.effect import table
-    from reflect_git.effect.from_store import judge_rules
-    from reflect_git.rules import project_files
-
     scan = cli.scan(store)
     place = project_files.find_place(store, cli.env, get_cwd())
     found = judge_rules(scan, project_files.load_key_aliases(store, place))
@@ -72,14 +72,10 @@ def effect_command(cli: CliContext, name: str, only_project: bool, folder: str |
 def _judge_simulated(cli: CliContext, folder: str, every: int) -> None:
     if not cli.json:
         raise ReflectError("--from only has JSON output", "add --json", "usage", EXIT_USAGE)
-    from reflect_git.effect.simulated import judge_histories
-
     cli.print_json({"looks": list(judge_histories(folder, every))})
 
 
 def _show(cli: CliContext, found: Effects) -> None:
-    from reflect_git.effect import table
-
     if not found.rules:
         cli.print_note("no rules in force here")
         return
@@ -94,8 +90,6 @@ def _show(cli: CliContext, found: Effects) -> None:
 
 
 def _show_rule(cli: CliContext, one: RuleEffect) -> None:
-    from reflect_git.effect import table
-
     verdict = one.judged.verdict.verdict
     record_id = click.style(one.rule["id"], fg="yellow")
     cli.print_line(f"{record_id}  {click.style(table.verdict_text(one), fg=_COLOURS.get(verdict), bold=True)}")

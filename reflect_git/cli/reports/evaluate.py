@@ -14,7 +14,11 @@ from reflect_git.cli.context import CliContext, format_local_time, one_line, pri
 from reflect_git.cli.options import dry_run_option, json_option, project_option, yes_option
 from reflect_git.cli.review_setup import open_context
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.judge import calibrate, calls, evaluate, in_session, messages, rubric, suggestions
 from reflect_git.records.ids import parse_utc, plural
+from reflect_git.rules.model_wording import Price
+from reflect_git.store import api
+from reflect_git.store.local import usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
     from reflect_git.judge.calls import Judge
     from reflect_git.judge.evaluate import Evaluation, Part
     from reflect_git.rules.context import Context
-    from reflect_git.rules.model_wording import Price
 
 _SHOW = "show"
 _MAX_INPUT = 1 << 20
@@ -75,13 +78,9 @@ def evaluate_command(
         return
     ctx = open_context(cli, project)
     if if_due:
-        from reflect_git.judge import evaluate
-
         evaluate.evaluate_if_due(ctx)
         return
     cli.require_outside_client("the judge runs only for a person", ["evaluate", *words], ", or type /reflect-evaluate")
-    from reflect_git.judge import calls
-
     judge = calls.load_judge(ctx.store, max_usd)
     if calibrate:
         _calibrate(cli, ctx, judge, dry_run)
@@ -90,8 +89,6 @@ def evaluate_command(
 
 
 def _find_parts(ctx: Context, words: Sequence[str], project: str | None, given: dict[str, Any]) -> list[Part]:
-    from reflect_git.judge import evaluate, messages
-
     if words:
         paths = [messages.find_transcript(ctx.env, word) for word in words]
     else:
@@ -101,8 +98,6 @@ def _find_parts(ctx: Context, words: Sequence[str], project: str | None, given: 
 
 
 def _evaluate(cli: CliContext, ctx: Context, judge: Judge, parts: list[Part], least: int, dry_run: bool) -> None:
-    from reflect_git.judge import evaluate
-
     evaluate.require_enough(parts, least)
     price = evaluate.estimate_price(ctx, judge, parts)
     question = f"{format_price(judge, price)}; evaluate {plural(len({part.session.id for part in parts}), 'session')}?"
@@ -142,9 +137,6 @@ def _run(cli: CliContext, part: Part, work: Callable[..., Evaluation]) -> Evalua
 
 def _confirm_price(cli: CliContext, ctx: Context, question: str) -> None:
     """Show the price, and ask before the first run; raise if the person says no."""
-    from reflect_git.judge import calls
-    from reflect_git.store.local import usage
-
     if any(line["task"] == calls.EVALUATE and line["state"] == usage.DONE for line in usage.read(ctx.store)):
         cli.print_note(question.partition(";")[0])
     elif not cli.confirm(question):
@@ -171,8 +163,6 @@ def _print_plan(cli: CliContext, parts: list[Part], price: Price, question: str)
 
 def _print_done(cli: CliContext, ctx: Context, done: Sequence[Evaluation]) -> None:
     from reflect_git.cli.review.wordings import format_dollars
-    from reflect_git.judge import calibrate
-    from reflect_git.store.local import usage
 
     if cli.json:
         cli.print_json([one.record for one in done])
@@ -214,8 +204,6 @@ def _print_evaluation(cli: CliContext, record: dict[str, Any]) -> None:
 
 def _calibrate(cli: CliContext, ctx: Context, judge: Judge, dry_run: bool) -> None:
     from reflect_git.cli.review.wordings import Progress
-    from reflect_git.judge import calibrate, calls, rubric
-    from reflect_git.rules.model_wording import Price
 
     samples = calibrate.load_samples()
     system = rubric.build_system_prompt(rubric.load_rubric(ctx.store))
@@ -248,8 +236,6 @@ def _calibrate(cli: CliContext, ctx: Context, judge: Judge, dry_run: bool) -> No
 
 def _list(cli: CliContext) -> None:
     """List all evaluations, the newest first, with their mean."""
-    from reflect_git.judge import evaluate
-
     found = evaluate.list_evaluations(open_context(cli))
     if cli.json:
         cli.print_json(found)
@@ -262,9 +248,6 @@ def _list(cli: CliContext) -> None:
 
 def _show(cli: CliContext, wanted: str) -> None:
     """Print an evaluation: figures, the analysis while it exists, and what the recommendation led to."""
-    from reflect_git.judge import calibrate, suggestions
-    from reflect_git.store import api
-
     ctx = open_context(cli)
     known = {key: one for key, one in ctx.scan.other_records.items() if key.startswith("EVL-")}
     hint = "list them with 'reflect-git evaluate show'"
@@ -296,8 +279,6 @@ def _show(cli: CliContext, wanted: str) -> None:
 
 
 def _print_prompt(cli: CliContext, session: str, limit: int, for_skill: bool) -> None:
-    from reflect_git.judge import in_session
-
     try:
         cli.print_line(in_session.build_prompt(open_context(cli), session, limit))
     except ReflectError as error:
@@ -307,8 +288,6 @@ def _print_prompt(cli: CliContext, session: str, limit: int, for_skill: bool) ->
 
 
 def _record(cli: CliContext, path: str) -> None:
-    from reflect_git.judge import in_session
-
     with sys.stdin if path == "-" else open(path, encoding="utf-8") as file:
         text = file.read(_MAX_INPUT + 1)
     try:

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reflect_git.candidates.candidate import format_backtest
 from reflect_git.cli import options
 from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import TARGETS, json_option, project_option
 from reflect_git.cli.review_setup import open_context, open_queue_with
 from reflect_git.errors import ReflectError
+from reflect_git.rules.approve import Request, plan_approval
+from reflect_git.rules.gate import STAGES, build_stages, find_missing_stages, group_by_stage
+from reflect_git.rules.queue import with_backtest
+from reflect_git.store import api
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Decision
@@ -41,11 +46,6 @@ def gate_command(cli: CliContext, record_id: str, to: str, text: str, project: s
     if record_id.upper().startswith(("LRN", "DEC")):
         _show_stored(cli, record_id, project)
         return
-    from reflect_git.candidates.candidate import format_backtest
-    from reflect_git.rules.approve import Request, plan_approval
-    from reflect_git.rules.gate import STAGES, build_stages, group_by_stage
-    from reflect_git.rules.queue import with_backtest
-
     queue = open_queue_with(cli, project, record_id)
     candidate = queue.find_candidate(record_id)
     proposal = plan_approval(queue, Request(candidate, to=to, text=text))
@@ -63,8 +63,6 @@ def gate_command(cli: CliContext, record_id: str, to: str, text: str, project: s
 
 def _show_stored(cli: CliContext, record_id: str, project: str | None) -> None:
     """Print the stages that an approval stored."""
-    from reflect_git.rules.gate import STAGES, find_missing_stages
-
     made = _find_approval(open_context(cli, project), record_id)
     given = made["meta"].get("gate")
     if not isinstance(given, dict):
@@ -79,8 +77,6 @@ def _show_stored(cli: CliContext, record_id: str, project: str | None) -> None:
 
 def _find_approval(ctx: Context, record_id: str) -> Decision:
     """Return the last approval of a rule, or the decision itself."""
-    from reflect_git.store import api
-
     history = ctx.scan.history
     approvals = [made for made in history.decisions if made["kind"] in ("approved", "amended")]
     known = {made["id"]: made for made in approvals}

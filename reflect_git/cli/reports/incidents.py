@@ -13,7 +13,7 @@ from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, format_age, format_local_time, one_line, printable, terminal_width
 from reflect_git.cli.options import SubcommandGroup, WordChoice, dry_run_option, json_option, reason_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.memory import fingerprint
+from reflect_git.memory import fingerprint, incidents
 from reflect_git.records.ids import plural
 
 if TYPE_CHECKING:
@@ -63,8 +63,6 @@ def incidents_command(
     if store is None:
         cli.print_json([]) if cli.json else cli.print_no_store()
         return
-    from reflect_git.memory import incidents
-
     found = incidents.load_incidents(store, cli.scan(store), project)
     found = [one for one in found if one.last >= since[: len(one.last)] and (not kind or one.kind == kind)]
     shown = incidents.find_new(store, found) if only_new else found if everything else [*filter(_is_usual, found)]
@@ -136,8 +134,6 @@ def _moment(text: str) -> str:
 
 
 def _open(cli: CliContext) -> tuple[Store, Scan, list[Incident]]:
-    from reflect_git.memory import incidents
-
     store = cli.mine_live_sessions(cli.open_store(create=False))
     scan = cli.scan(store)
     return store, scan, incidents.load_incidents(store, scan)
@@ -145,8 +141,6 @@ def _open(cli: CliContext) -> tuple[Store, Scan, list[Incident]]:
 
 def open_incident(cli: CliContext, key: str) -> tuple[Store, Scan, Incident]:
     """Return the store, its records and the incident that a key or its beginning names."""
-    from reflect_git.memory import incidents
-
     store, scan, found = _open(cli)
     return store, scan, incidents.find_incident(found, key)
 
@@ -162,8 +156,6 @@ def _show(cli: CliContext, key: str) -> None:
     Example:
       reflect-git incidents show 3f9a
     """
-    from reflect_git.memory import incidents
-
     _, scan, one = open_incident(cli, key)
     rows = {identity: row for row, identity in enumerate(scan.columns["id"])}
     signals = scan.get_signals([rows[identity] for identity in one.signals[-_EXAMPLES:]])
@@ -219,8 +211,6 @@ def _mute(cli: CliContext, keys: tuple[str, ...], unmute: bool, reason: str, dry
       reflect-git incidents mute 3f9a --reason "only on the train"
       reflect-git incidents mute 3f9a --unmute
     """
-    from reflect_git.memory import incidents
-
     words = ["incidents", "mute", *keys, *(["--unmute"] if unmute else [])]
     cli.require_outside_client("muting an incident is a person's decision", words)
     store, _, known = _open(cli)

@@ -12,7 +12,10 @@ import click
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, format_age, printable
 from reflect_git.cli.options import json_option
+from reflect_git.memory import search
+from reflect_git.memory.search import CLOSING, OPENING
 from reflect_git.records.ids import plural
+from reflect_git.store.index import Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,9 +68,7 @@ def search_command(
     if store is None:
         cli.print_json([]) if cli.json else cli.print_no_store()
         return
-    from reflect_git.memory import search
     from reflect_git.platform import yaml_loose
-    from reflect_git.store.index import Index
 
     index = Index(store, yaml_loose.parse_edited, show_progress(cli))
     if index.warning:
@@ -86,8 +87,6 @@ def search_command(
 
 
 def _mark(hit: SearchHit, opening: str, closing: str) -> str:
-    from reflect_git.memory.search import CLOSING, OPENING
-
     return hit.snippet.replace(OPENING, opening).replace(CLOSING, closing)
 
 
@@ -98,8 +97,6 @@ def _print_hit(cli: CliContext, hit: SearchHit) -> None:
     notes += [f"cites {plural(len(hit.ids), 'record')}"] if hit.kind == "digest" else []
     head = f"{hit.kind:<8}  {click.style(shown, fg='yellow')}  "
     cli.print_line(head + click.style(printable(", ".join(filter(None, notes))), dim=True))
-    from reflect_git.memory.search import CLOSING, OPENING
-
     parts = (hit.snippet or hit.text).replace(CLOSING, OPENING).split(OPENING)
     flat = [printable(re.sub(r"\s+", " ", part)) for part in parts]
     cli.print_line("    " + "".join(click.style(part, bold=True) if at % 2 else part for at, part in enumerate(flat)))

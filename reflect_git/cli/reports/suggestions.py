@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 
 from reflect_git.cli import options
+from reflect_git.cli.commands.approve import approve_command, dismiss_command
 from reflect_git.cli.context import CliContext, format_age, one_line, terminal_width
 from reflect_git.cli.options import TARGETS, SubcommandGroup, dry_run_option, json_option, project_option, reason_option
+from reflect_git.judge import suggestions
 from reflect_git.records.ids import plural
 
 
@@ -32,8 +34,6 @@ def suggestions_command(ctx: click.Context, project: str) -> None:
     if store is None:
         cli.print_json([]) if cli.json else cli.print_no_store()
         return
-    from reflect_git.judge import suggestions
-
     found = suggestions.list_suggestions(cli.scan(store), project)
     if cli.json:
         cli.print_json([one.as_json() for one in found])
@@ -69,9 +69,6 @@ def _take_suggestion(
     Example:
       reflect-git suggestions take SIG-20260211-7k3v9q2m --to improvements
     """
-    from reflect_git.cli.commands.approve import approve_command
-    from reflect_git.judge import suggestions
-
     cli: CliContext = ctx.obj
     found = suggestions.find_suggestion(cli.scan(cli.open_store(create=False)), record_id)
     ctx.invoke(
@@ -94,9 +91,6 @@ def _dismiss_suggestion(ctx: click.Context, record_id: str, never: bool, reason:
     Example:
       reflect-git suggestions dismiss SIG-20260211-7k3v9q2m --reason "too general"
     """
-    from reflect_git.cli.commands.approve import dismiss_command
-    from reflect_git.judge import suggestions
-
     cli: CliContext = ctx.obj
     found = suggestions.find_suggestion(cli.scan(cli.open_store(create=False)), record_id)
     ctx.invoke(dismiss_command, record_id=found.id, later=False, never=never, reason=reason, dry_run=dry_run)

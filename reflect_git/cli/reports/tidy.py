@@ -8,6 +8,7 @@ import click
 
 from reflect_git.cli.context import CliContext, one_line, printable, terminal_width
 from reflect_git.cli.options import dry_run_option, json_option, project_option, yes_option
+from reflect_git.cli.reports.evaluate import format_price
 from reflect_git.cli.review_setup import (
     find_approver,
     format_undo_hint,
@@ -17,6 +18,7 @@ from reflect_git.cli.review_setup import (
     require_typed_yes,
 )
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.judge import calls, tidy
 from reflect_git.records.ids import plural
 from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.derived_files import refresh_derived_files
@@ -48,8 +50,6 @@ def tidy_command(cli: CliContext, target: str, skip: str, with_judge: bool, proj
       reflect-git tidy --dry-run
       reflect-git tidy global --skip 2
     """
-    from reflect_git.judge import tidy
-
     if not dry_run:
         cli.require_outside_client("tidying a file is a person's decision", ["tidy", *([target] if target else [])])
     ctx = open_context(cli, project, writes=not dry_run)
@@ -84,9 +84,6 @@ def tidy_command(cli: CliContext, target: str, skip: str, with_judge: bool, proj
 
 def _ask_judge(cli: CliContext, ctx: Context, file: Target, used: set[str]) -> list[TidyProposal]:
     """Return the judge's proposals about other rules than those; the price is shown and confirmed before."""
-    from reflect_git.cli.reports.evaluate import format_price
-    from reflect_git.judge import calls, tidy
-
     judge = calls.load_judge(ctx.store)
     extract = tidy.build_judge_extract(ctx, file)
     price = calls.estimate_price(ctx.store, judge, tidy.load_judge_prompt(), extract, "tidy")

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reflect_git.candidates.session_events import SessionEvents, find_keys
 from reflect_git.cli.context import CliContext, get_cwd, one_line, printable
 from reflect_git.cli.options import json_option
+from reflect_git.effect import bisect, trend
+from reflect_git.effect.chart import build_sparkline, build_svg, describe_approvals, format_rate
+from reflect_git.effect.scores import load_scores
+from reflect_git.effect.trend import FIGURES
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records.ids import plural, utc
+from reflect_git.rules import project_files
+from reflect_git.store import api
 
 if TYPE_CHECKING:
-    from reflect_git.candidates.session_events import SessionEvents
     from reflect_git.effect.bisect import StepSearch
     from reflect_git.effect.scores import Score
     from reflect_git.effect.trend import VersionFigures, Week
@@ -30,10 +36,6 @@ def _load(cli: CliContext, only_project: bool) -> tuple[Scan, SessionEvents, dic
     store = cli.open_mined_store()
     if store is None:
         return None
-    from reflect_git.candidates.session_events import SessionEvents
-    from reflect_git.effect.scores import load_scores
-    from reflect_git.rules import project_files
-
     scan = cli.scan(store)
     place = project_files.find_place(store, cli.env, get_cwd())
     if only_project and not place.project:
@@ -68,8 +70,6 @@ def trend_command(cli: CliContext, weeks: int, only_project: bool, by_version: b
     if loaded is None:
         cli.print_json({"versions" if by_version else "weeks": []}) if cli.json else cli.print_no_store()
         return
-    from reflect_git.effect import trend
-
     scan, seen, scores, place = loaded
     projects = set(place.keys) if place else None
     sessions = [one for one in seen.sessions if projects is None or one.project in projects]
@@ -96,8 +96,6 @@ def _print_versions(cli: CliContext, found: list[VersionFigures]) -> None:
     if not found:
         cli.print_note("no session recorded which version of a file it loaded")
         return
-    from reflect_git.effect.chart import format_rate
-
     weeks = [one.figures for one in found]
     figures, criteria = _list_figures(weeks), sorted({name for week in weeks for name in week.criteria})
     scored = ["score", *criteria] if any(week.scored for week in weeks) else []
@@ -117,14 +115,10 @@ def _print_versions(cli: CliContext, found: list[VersionFigures]) -> None:
 
 def _list_figures(weeks: list[Week]) -> list[str]:
     """Return the figures that any of the weeks has; older sessions have no tokens."""
-    from reflect_git.effect.trend import FIGURES
-
     return [name for name in FIGURES if name != "tokens" or any(week.tokens is not None for week in weeks)]
 
 
 def _write_picture(path: str, weeks: list[Week]) -> None:
-    from reflect_git.effect.chart import build_svg
-
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(build_svg(weeks, _list_figures(weeks)))
@@ -135,8 +129,6 @@ def _write_picture(path: str, weeks: list[Week]) -> None:
 
 def _show_trend(cli: CliContext, weeks: list[Week]) -> None:
     """Print a line of blocks for each figure, then a table."""
-    from reflect_git.effect.chart import build_sparkline, describe_approvals, format_rate
-
     sessions, typed = sum(week.sessions for week in weeks), sum(week.typed for week in weeks)
     cli.print_text(
         f"per 100 of your messages, {plural(len(weeks), 'week')}: {plural(sessions, 'session')}, "
@@ -199,8 +191,6 @@ def bisect_command(cli: CliContext, metric: str, only_project: bool) -> None:
     if loaded is None:
         cli.print_json({"metric": None, "factor": 0.0, "suspects": []}) if cli.json else cli.print_no_store()
         return
-    from reflect_git.effect import bisect, trend
-
     scan, seen, scores, place = loaded
     projects = set(place.keys) if place else None
     numbers = [at for at, one in enumerate(seen.sessions) if projects is None or one.project in projects]
@@ -243,9 +233,6 @@ def bisect_command(cli: CliContext, metric: str, only_project: bool) -> None:
 
 def _find_events(scan: Scan, seen: SessionEvents, name: str) -> tuple[str, set[int]]:
     """Return the key or rule that a name means, and the sessions in which it was seen."""
-    from reflect_git.candidates.session_events import find_keys
-    from reflect_git.store import api
-
     if name in seen.events:
         return name, seen.events[name]
     history = scan.history

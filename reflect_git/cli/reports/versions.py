@@ -10,8 +10,11 @@ from reflect_git.cli import options
 from reflect_git.cli.context import CliContext, display_width, one_line, printable, terminal_width
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.review_setup import open_context, print_diff
+from reflect_git.effect.scores import load_scores
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.history.versions import build_version_diff, load_file_versions
 from reflect_git.records.ids import plural
+from reflect_git.rules import restore, snapshot
 
 if TYPE_CHECKING:
     from reflect_git.history.versions import FileVersion
@@ -49,10 +52,6 @@ def versions_command(cli: CliContext, words: tuple[str, ...], to: str, project: 
     ctx = _open(cli, project)
     if ctx is None:
         return
-    from reflect_git.effect.scores import load_scores
-    from reflect_git.history.versions import build_version_diff, load_file_versions
-    from reflect_git.rules import restore, snapshot
-
     target, listed = restore.find_versions(ctx, to)
     chosen = [snapshot.find_version(listed, name).number for name in names]
     scores = {name: one.overall for name, one in load_scores(ctx.scan.other_records.values()).items()}

@@ -15,6 +15,7 @@ import click
 from reflect_git.candidates import describe
 from reflect_git.candidates.candidate import LazyCandidates
 from reflect_git.candidates.matcher import get_candidate_matcher
+from reflect_git.cli import guard_dialog
 from reflect_git.cli.context import CliContext, format_duration, printable
 from reflect_git.cli.output import candidate_view
 from reflect_git.cli.review_setup import find_approver, print_diff
@@ -169,8 +170,6 @@ class ReviewScreen:
 
     def choose_guard(self, console: Console, rule: Learning, mode: str = "") -> tuple[GuardPlan, Backtest] | None:
         """Let the person choose a mode and mark wrong matches; None if they cancel."""
-        from reflect_git.cli import guard_dialog  # few rules are guarded
-
         names = dict(guard_dialog.MODE_KEYS)
         while not mode:
             typed = console.read_key(f"Guard it: watch, hint, ask or deny; Enter: hint [{','.join(names)},q,?]? ")
@@ -190,8 +189,6 @@ class ReviewScreen:
 
     def write_guard(self, learning: str, plan: GuardPlan, found: Backtest) -> None:
         """Guard a rule that is in force, as the person chose."""
-        from reflect_git.cli import guard_dialog
-
         rule = self.queue.scan.history.learnings[learning]
         by = guard_dialog.find_guard_author(self.cli, self.queue, "a guard")
         guard_dialog.write_and_compile(self.cli, self.queue, dataclass_replace(plan, rule=rule), found, by)

@@ -15,7 +15,9 @@ from reflect_git.cli.context import one_line, printable
 from reflect_git.errors import ReflectError
 from reflect_git.platform import claude_call
 from reflect_git.records.ids import plural, utc_precise
+from reflect_git.rules import model_wording
 from reflect_git.rules.approve import Request
+from reflect_git.rules.model_wording import MAX_RULES_PER_CALL, SETTING
 from reflect_git.store import policy
 from reflect_git.store.local import usage
 
@@ -56,8 +58,6 @@ class Wordings:
         """Offer it where nobody has answered yet and something needs wording; ask at once where it is switched on."""
         if not self.has_client:
             return
-        from reflect_git.rules import model_wording
-
         first = _list_next_cards(cursor)
         self.is_allowed = self.is_automatic = model_wording.is_on(self.screen.queue)
         count = sum(each.needs_wording for each in first)
@@ -78,8 +78,6 @@ class Wordings:
         """
         if not self.has_client or not cursor.list_open() or cursor.card.id in self._tried_ids:
             return
-        from reflect_git.rules import model_wording
-
         cards = _list_next_cards(cursor)
         if self.is_automatic or model_wording.is_undecided(self.screen.queue):
             self.by_id = model_wording.load_cached_wordings(self.screen.queue, cards) | self.by_id
@@ -97,8 +95,6 @@ class Wordings:
 
         What was paid for already is not asked for again.
         """
-        from reflect_git.rules import model_wording
-
         self.by_id |= model_wording.load_cached_wordings(self.screen.queue, [card]) if card.id not in self.by_id else {}
         if card.id in self.by_id and self.by_id[card.id].text:
             return True
@@ -148,8 +144,6 @@ class Wordings:
 
     def _ask_permission(self, lead: str, cards: Sequence[Candidate]) -> bool:
         """Show the price and take the answer; True if Claude may be asked now."""
-        from reflect_git.rules import model_wording
-
         price = model_wording.estimate_price(self.screen.queue, cards)
         question = f"{lead} ({_format_price(price)}). Allow? [y]es always, [o]nce, [n]o "
         while (typed := _ANSWER_WORDS.get(typed := self.console.read_key(question), typed)) not in ("y", "o", "n"):
@@ -160,16 +154,12 @@ class Wordings:
         return self.is_allowed
 
     def _write_setting(self, value: str) -> None:
-        from reflect_git.rules.model_wording import SETTING
-
         cli, store = self.screen.cli, self.screen.queue.store
         by = service.get_author(store, service.get_channel(cli.env, cli.is_at_terminal))
         policy.set_policies(store, {SETTING: value}, by, utc_precise())
         self.screen.print_lines(f"set {SETTING} to {value}; {_UNDO_HINT} {'off' if value != 'off' else 'claude'}")
 
     def _word_cards(self, cards: Sequence[Candidate]) -> None:
-        from reflect_git.rules import model_wording
-
         store = self.screen.queue.store
         progress = Progress(f"Claude words {plural(len(cards), 'proposed rule')}")
         try:
@@ -207,8 +197,6 @@ class Progress:
 
 def format_price_of_one(store: Store) -> str:
     """Say what it costs to have one rule worded, and what a day may cost."""
-    from reflect_git.rules import model_wording
-
     price = _format_price(model_wording.estimate_typical_price(store))
     return f"{price} for one, at most ${usage.get_cap(store):.2f} a day"
 
@@ -225,8 +213,6 @@ def format_dollars(usd: float) -> str:
 
 def _list_next_cards(cursor: ReviewCursor) -> list[Candidate]:
     """Return the card in hand and the undecided ones behind it, as many as go into one call."""
-    from reflect_git.rules.model_wording import MAX_RULES_PER_CALL
-
     return [
         cursor.cards[at]
         for at in islice((at for at in cursor.list_open() if at >= cursor.position), MAX_RULES_PER_CALL)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.platform.project import top_of
+from reflect_git.platform.project_git import Checkout, blame
 from reflect_git.records.ids import digest, parse_utc
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files
 from reflect_git.rules.drift.change_author import find_edit_calls
-from reflect_git.rules.drift.shell_writes import CERTAIN
+from reflect_git.rules.drift.shell_writes import CERTAIN, PROBABLE
 from reflect_git.targets import improvements, rules_file, target_files, target_page
 from reflect_git.targets import target_page as pages
 from reflect_git.targets.markdown import is_blank
@@ -281,8 +282,6 @@ def blame_lines(store: Store, page: InstructionFile) -> dict[int, BlameLine]:
     """Map lines, from 0, to the commits HEAD has them from; lines that only moved keep theirs."""
     from difflib import SequenceMatcher  # imported late: our own lines do not need it
 
-    from reflect_git.platform.project_git import blame
-
     top = top_of(os.path.dirname(page.path))
     known_texts = blame(store.git.program, top, page.path) if top else []
     old, new = [line.text.rstrip() for line in known_texts], [line.rstrip() for line in page.lines]
@@ -294,11 +293,6 @@ def find_claude_lines(
     store: Store, env: Mapping[str, str], page: InstructionFile, loose: list[int]
 ) -> dict[int, Author]:
     """Map those of these lines, from 0, that Claude added to their author; the newest call counts."""
-    from reflect_git.rules.drift.change_author import (
-        find_edit_calls,
-    )  # imported late: our own lines need no transcripts
-    from reflect_git.rules.drift.shell_writes import PROBABLE
-
     is_global = page.path.startswith(os.path.realpath(page.place.config) + os.sep)
     made = find_edit_calls(store, env, page.place, {page.path}, _EPOCH, _CLAUDE_SECONDS, everywhere=is_global)
     left = dict.fromkeys(loose)
@@ -348,8 +342,6 @@ def _is_committed_after(store: Store, page: InstructionFile, commit: BlameLine, 
 
     A commit's date can be forged, so a commit made in this work tree also counts.
     """
-    from reflect_git.platform.project_git import Checkout
-
     top = top_of(os.path.dirname(page.path)) or os.path.dirname(page.path)
     is_later = parse_utc(written.time) <= parse_utc(commit.time) + 1
     return is_later or Checkout(store.git.program, top).has_created_commit(commit.commit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from reflect_git.platform import files
-from reflect_git.platform.project import get_repository, top_of
+from reflect_git.platform.project import get_repository, get_root_key, identify_project, top_of
 from reflect_git.records import json_form
 
 TYPE_CHECKING = False
@@ -34,8 +34,6 @@ def get_project(store: Store, folder: str) -> Project:
             _cache_project(store, known, owner, {**entry, "linked": linked})
         project: Project = entry["project"]
         return project
-    from reflect_git.platform.project import identify_project
-
     found = identify_project(store.git.program, _choose_folder(owner, top))
     if stamp and not found["key"].startswith("path:"):
         linked = _add_work_tree(entry or {}, owner, top)
@@ -59,8 +57,6 @@ def list_other_keys(store: Store, folder: str) -> list[str]:
     if not entry:
         return path
     if entry.get("rooted") != entry["stamp"]:
-        from reflect_git.platform.project import get_root_key
-
         root = get_root_key(store.git.program, _choose_folder(owner, top)) or ""
         former = entry.get("former", []) if root and entry.get("root") == root else []
         entry = {**entry, "rooted": entry["stamp"], "root": root, "former": former}

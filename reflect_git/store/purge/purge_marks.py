@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from reflect_git.platform import files
-from reflect_git.records.purge_marks import id_mark, is_purged_path, remove_purged_entries
+from reflect_git.records.purge_marks import get_marks, id_mark, is_purged_path, remove_purged_entries
 from reflect_git.store.repository import MAIN, PURGES_FOLDER
 
 TYPE_CHECKING = False
@@ -27,8 +27,6 @@ def find_purged(store: Store, record_ids: Iterable[str]) -> set[str]:
     marks = load_all_marks(store) if is_file_missing(store) else load_saved_marks(store)
     if not marks:
         return set()
-    from reflect_git.records.purge_marks import id_mark  # most stores never purge
-
     return {identity for identity in record_ids if id_mark(identity) in marks}
 
 
@@ -46,7 +44,6 @@ def is_file_missing(store: Store) -> bool:
 def load_all_marks(store: Store) -> frozenset[str]:
     """Return the saved marks and those of main. Too slow for a hook."""
     from reflect_git.records import yaml_form
-    from reflect_git.records.purge_marks import get_marks
 
     found = yaml_form.parse_many(store.git.blobs(list(store.git.tree(MAIN, PURGES_FOLDER).values())))
     return load_saved_marks(store).union(mark for purge in found for mark in get_marks(purge))

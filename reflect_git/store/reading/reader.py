@@ -18,6 +18,7 @@ from reflect_git.records.json_form import dumps, loads
 from reflect_git.records.yaml_form import is_newer
 from reflect_git.store import machines, pending
 from reflect_git.store.reading import signal_columns
+from reflect_git.store.reading.signal_columns import FastParser
 from reflect_git.store.repository import INBOX, MAIN, SIGNALS_README, get_record_id, get_record_path
 
 TYPE_CHECKING = False
@@ -319,8 +320,6 @@ class _BranchCache:
     def _add_files(self, table: signal_columns.RecordTable, added: Mapping[str, str]) -> signal_columns.RecordTable:
         items = list(zip(added, self._store.git.blobs(list(added.values()))))
         if len(items) >= _MIN_FAST_PARSE and self._folders == _FOLDERS[INBOX]:
-            from reflect_git.store.reading.signal_columns import FastParser
-
             items = FastParser().parse_signals(table, items)
         for path, record, lines in self._iter_parsed(items):
             self._add_checked(table, path, record, lines)

@@ -7,7 +7,7 @@ import os
 from reflect_git import paths
 from reflect_git.platform import files
 from reflect_git.records.ids import day_number, folder_digest, local_day
-from reflect_git.store import expiry
+from reflect_git.store import expiry, inbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,8 +134,6 @@ def get_branch_tips(store: Store) -> str:
 
     Call it before counting: later changes make a count outdated.
     """
-    from reflect_git.store import inbox
-
     ref = inbox.get_current_ref(store)
     return f"{ref}\n{_read_tip(store, ref)}\n{_read_tip(store, _MAIN)}"
 
