@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Optional
 
-    from reflect_git.capture.new_signal import Facts
     from reflect_git.records.schema import Signal
     from reflect_git.store.repository import Store
 
@@ -154,9 +153,12 @@ def _build_unique_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def handle_failure(store: Store, event: Event, folder: str, env: Env) -> None:
     """Handle PostToolUseFailure: capture the failed tool call, and tell Claude if it should stop trying."""
+    from reflect_git.capture import service
     from reflect_git.capture.failure import build_facts
 
-    _capture_facts(store, build_facts(event, paths.home_dir(env)), folder, env)
+    facts = build_facts(event, paths.home_dir(env))
+    if facts is not None:
+        service.capture_signal(store, {**facts, "project": service.get_project(store, folder)}, env)
     if "hint" in store.get_values("reflect.escalate"):
         from reflect_git.capture import escalation
 
@@ -167,18 +169,13 @@ def handle_failure(store: Store, event: Event, folder: str, env: Env) -> None:
 
 def handle_stop_failure(store: Store, event: Event, folder: str, env: Env) -> None:
     """Handle StopFailure: the client gave up on a turn. In print mode it kills us instead of waiting."""
+    from reflect_git.capture import service
     from reflect_git.capture.failure import build_stop_facts
     from reflect_git.platform.processes import start_session
 
     start_session()
-    _capture_facts(store, build_stop_facts(event, paths.home_dir(env)), folder, env)
-
-
-def _capture_facts(store: Store, facts: Optional[Facts], folder: str, env: Env) -> None:
-    from reflect_git.capture import service
-
-    if facts is not None:
-        service.capture_signal(store, {**facts, "project": service.get_project(store, folder)}, env)
+    facts = build_stop_facts(event, paths.home_dir(env))
+    service.capture_signal(store, {**facts, "project": service.get_project(store, folder)}, env)
 
 
 def handle_pre_compact(store: Store, event: Event, folder: str, env: Env) -> None:
