@@ -1,10 +1,10 @@
-"""Preview, confirm and carry out a revert or an edit."""
+"""Preview, confirm, write and report a change of rules: an approval, an edit or a revert."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, printable
@@ -28,12 +28,16 @@ from reflect_git.rules.write_change import require_not_refused
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gate import Finding
-    from reflect_git.records.schema import DecisionAuthor
+    from reflect_git.records.schema import DecisionAuthor, Learning
     from reflect_git.rules.amend import Amendment
+    from reflect_git.rules.approve import Proposal
+    from reflect_git.rules.approver import ApprovalRequest
     from reflect_git.rules.context import Context
     from reflect_git.rules.revert import RevertOptions, RevertPlan, Selection
     from reflect_git.rules.write_change import WriteResult
 
+    Change = TypeVar("Change", Proposal, Amendment)
+    Writer = Callable[[Context, Change, DecisionAuthor, Mapping[str, str]], WriteResult]
 
 _REVERT_PREFIX = "the revert of "
 
@@ -185,29 +189,46 @@ def build_revert_json(
 
 
 def confirm_edit(cli: CliContext, ctx: Context, amendment: Amendment, dry_run: bool) -> None:
-    """Preview, confirm and carry out an edit, with the same checks and the same authority as an approval."""
+    """Preview, confirm and carry out an edit."""
     if dry_run:
         preview_change(cli, ctx, amendment.new["id"], amendment)
         return
-    require_not_refused(amendment.findings)
-    new = amendment.new
-    by, answer = find_approver(cli, ctx, build_amendment_request(ctx, amendment))
-    is_shown = require_typed_yes(cli, amendment.findings, amendment.diff)
-    done = amend.write_amendment(ctx, amendment, by, mark_answer_used(answer, new["id"]))
+    done = confirm_change(cli, ctx, amendment, build_amendment_request(ctx, amendment), amend.write_amendment)
+    report_change(cli, ctx, amendment, done, f"amended {done.result.learning} in", amendment.new)
+
+
+class Confirmed(NamedTuple):
+    """A change that was written: what was written, whether the person saw its diff before, and who approved it."""
+
+    result: WriteResult
+    is_shown: bool
+    by: DecisionAuthor
+
+
+def confirm_change(
+    cli: CliContext, ctx: Context, change: Change, request: ApprovalRequest, write: Writer[Change]
+) -> Confirmed:
+    """Have an approval or an edit confirmed, with the same checks and the same authority, and write it."""
+    require_not_refused(change.findings)
+    by, answer = find_approver(cli, ctx, request)
+    is_shown = require_typed_yes(cli, change.findings, change.diff)
+    done = write(ctx, change, by, mark_answer_used(answer, request.subject))
     refresh_derived_files(ctx.store, cli.env, cli.scan(ctx.store))
-    _print_edit(cli, ctx, amendment, done, is_shown, by["road"])
+    return Confirmed(done, is_shown, by)
 
 
-def _print_edit(
-    cli: CliContext, ctx: Context, amendment: Amendment, done: WriteResult, is_shown: bool, channel: str
+def report_change(
+    cli: CliContext, ctx: Context, change: Proposal | Amendment, confirmed: Confirmed, said: str, rule: Learning
 ) -> None:
+    """Print what was written, which files to commit, and how to undo it."""
+    done, is_shown, by = confirmed
     if cli.json:
         cli.print_json(asdict(done))
         return
     print_diff(cli, "" if is_shown else done.diff)
-    cli.print_text(printable(f"amended {done.learning} in '{done.target}', commit {done.commit[:10]}"))
-    for plan in amendment.plans:
+    cli.print_text(printable(f"{said} '{done.target}', commit {done.commit[:10]}"))
+    for plan in change.plans:
         if not plan.target.is_global:
             print_commit_advice(cli, ctx, plan.path)
-    print_cooldown_note(cli, ctx, amendment.new, channel)
-    cli.print_note(format_undo_hint(channel, done.commit))
+    print_cooldown_note(cli, ctx, rule, by["road"])
+    cli.print_note(format_undo_hint(by["road"], done.commit))

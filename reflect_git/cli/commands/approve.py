@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from reflect_git.capture import service
 from reflect_git.cli import options
-from reflect_git.cli.context import CliContext, printable
+from reflect_git.cli.confirm import confirm_change, report_change
+from reflect_git.cli.context import CliContext
 from reflect_git.cli.options import TARGETS, dry_run_option, json_option, project_option, reason_option
 from reflect_git.cli.review_setup import (
-    find_approver,
     format_undo_hint,
     mark_answer_used,
     open_queue,
     open_queue_with,
     preview_change,
-    print_commit_advice,
-    print_cooldown_note,
-    print_diff,
-    require_typed_yes,
 )
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.records.ids import plural
@@ -29,15 +24,11 @@ from reflect_git.rules import approver, dismiss
 from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.approver import ApprovalRequest, is_inside_client
 from reflect_git.rules.client_questions import build_approval_request, format_source
-from reflect_git.rules.derived_files import refresh_derived_files
-from reflect_git.rules.write_change import require_not_refused
 from reflect_git.store.local import refusals
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate
-    from reflect_git.rules.approve import Proposal
     from reflect_git.rules.context import Context
-    from reflect_git.rules.write_change import WriteResult
 
 
 @click.command()
@@ -85,26 +76,8 @@ def approve_command(
         return
     if proposal.is_refused:
         refusals.add_refusal(queue.store, proposal.learning["text"])
-    require_not_refused(proposal.findings)
-    by, answer = find_approver(cli, queue, build_approval_request(queue, proposal))
-    is_shown = require_typed_yes(cli, proposal.findings, proposal.diff)
-    done = write_approval(queue, proposal, by, mark_answer_used(answer, request.candidate.id))
-    refresh_derived_files(queue.store, cli.env, cli.scan(queue.store))
-    _print_approval(cli, queue, proposal, done, is_shown, by["road"])
-
-
-def _print_approval(
-    cli: CliContext, ctx: Context, proposal: Proposal, done: WriteResult, is_shown: bool, channel: str
-) -> None:
-    if cli.json:
-        cli.print_json(asdict(done))
-        return
-    print_diff(cli, "" if is_shown else done.diff)
-    cli.print_text(printable(f"approved {done.learning} into '{done.target}', commit {done.commit[:10]}"))
-    if proposal.learning["scope"] == "project":
-        print_commit_advice(cli, ctx, done.target)
-    print_cooldown_note(cli, ctx, proposal.learning, channel)
-    cli.print_note(format_undo_hint(channel, done.commit))
+    done = confirm_change(cli, queue, proposal, build_approval_request(queue, proposal), write_approval)
+    report_change(cli, queue, proposal, done, f"approved {done.result.learning} into", proposal.learning)
 
 
 def _find_channel(cli: CliContext, ctx: Context, candidate: Candidate, never: bool) -> tuple[str, str]:
