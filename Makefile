@@ -36,9 +36,12 @@ $(STAMP): pyproject.toml
 		|| $(PY) -m pip install --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-# Two more than there are cores: tests wait for disks, pauses and the processes that they kill.
-test: check ## everything that must pass before a merge
-	@$(PY) -m pytest -n $$(($$($(PY) -c 'import os; print(os.cpu_count())') + 2)) $(ARGS)
+# The checks run side by side, but before the tests: one of these uses mypy's cache, and would fill it a second time.
+# Two more workers than there are cores: tests wait for disks, pauses and the processes that they kill.
+test: $(STAMP) ## everything that must pass before a merge; prints the ten slowest tests and the time of all
+	@began=$$(date +%s); $(MAKE) --no-print-directory -j 2 check \
+		&& $(PY) -m pytest -n $$(($$($(PY) -c 'import os; print(os.cpu_count())') + 2)) --durations=10 $(ARGS); \
+		code=$$?; echo "$$(($$(date +%s) - began)) seconds in all"; exit $$code
 
 test-fast: $(STAMP) ## tests only, last failures first, stop at the first failure
 	@$(PY) -m pytest -n auto --failed-first --exitfirst $(ARGS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -10,11 +11,10 @@ import click
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, format_age, one_line
 from reflect_git.cli.output import candidate_view
-from reflect_git.cli.output.console import Console, InputEnded
-from reflect_git.cli.review.rule_changes import find_author, retire_rule, reword_rule
+from reflect_git.cli.output.console import Console
+from reflect_git.cli.review.rule_changes import ask_until_decided, find_author, retire_rule, reword_rule
 from reflect_git.cli.review_setup import format_undo_hint, mark_answer_used, open_queue
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.platform.instruction_files import FileChanged
 from reflect_git.rules import approver
 from reflect_git.rules.client_questions import build_broken_rule_request
 from reflect_git.rules.guarding import broken_rules
@@ -74,31 +74,21 @@ class BrokenRulesReview:
         left_out = {"" if one.signals else "v", *(() if can_guard else _GUARD_KEYS)}
         keys = [key for key in _KEY_HELP if key not in left_out]
         asked = "Guard, reword, retire or leave it" if can_guard else "Reword, retire or leave it"
-        while True:
-            typed = self._console.read_key(f"{place} {asked} [{','.join(keys)}]? ")
-            if typed == "q":
-                raise InputEnded
-            if typed == "s":
-                return
-            if typed == "v" and one.signals:
-                for signal in one.signals:
-                    self._screen.print_lines(*candidate_view.format_signal(signal))
-            elif typed not in keys or typed == "?":
-                self._screen.print_keys({key: _KEY_HELP[key] for key in keys})
-            elif said := self._apply_answer(one, typed):
-                self.answers.append(said)
-                return
+        actions: dict[str, Callable[[], str]] = {
+            **{key: partial(self._guard, one, mode) for key, mode in _GUARD_KEYS.items()},
+            "e": partial(self._reword, one), "x": partial(self._retire, one), "n": partial(self._leave_unchanged, one),
+            "v": partial(self._show_signals, one),
+        }  # fmt: skip
+        decided = ask_until_decided(
+            self._screen, self._console, f"{place} {asked}", {key: _KEY_HELP[key] for key in keys}, actions
+        )
+        if decided:
+            self.answers.append(decided)
 
-    def _apply_answer(self, one: BrokenRule, key: str) -> str:
-        """Carry it out; empty if nothing was decided."""
-        try:
-            self._screen.reload()
-            if key in _GUARD_KEYS:
-                return self._guard(one, _GUARD_KEYS[key])
-            return {"e": self._reword, "x": self._retire, "n": self._leave_unchanged}[key](one)
-        except (FileChanged, ReflectError) as error:
-            self._screen.print_error(error)
-            return ""
+    def _show_signals(self, one: BrokenRule) -> str:
+        for signal in one.signals:
+            self._screen.print_lines(*candidate_view.format_signal(signal))
+        return ""
 
     def _reword(self, one: BrokenRule) -> str:
         return REWORDED if reword_rule(self._screen, self._console, one.rule, one.headline) else ""

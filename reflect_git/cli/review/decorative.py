@@ -6,17 +6,16 @@ Each is kept, changed or retired.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from reflect_git.cli import guard_dialog
 from reflect_git.cli.output import candidate_view
-from reflect_git.cli.output.console import Console, InputEnded
-from reflect_git.cli.review.rule_changes import retire_rule, reword_rule
-from reflect_git.errors import ReflectError
+from reflect_git.cli.output.console import Console
+from reflect_git.cli.review.rule_changes import ask_until_decided, retire_rule, reword_rule
 from reflect_git.memory import staleness
-from reflect_git.platform.instruction_files import FileChanged
 from reflect_git.records.ids import plural
 from reflect_git.rules.guarding import guards
 
@@ -62,26 +61,10 @@ class DecorativeReview:
         can_guard = self._screen.can_guard(rule)
         keys = {key: text for key, text in _KEY_HELP.items() if key != "g" or can_guard}
         asked = "Guard it, keep it as advice, retire it" if can_guard else "Keep it as advice, retire it"
-        while True:
-            typed = self._console.read_key(f"{place} {asked} [{','.join(keys)}]? ")
-            if typed == "q":
-                raise InputEnded
-            if typed == "s":
-                return
-            if typed not in keys or typed == "?":
-                self._screen.print_keys(keys)
-            elif said := self._apply_answer(rule, typed):
-                self.answers.append(said)
-                return
-
-    def _apply_answer(self, rule: Learning, key: str) -> str:
-        """Carry it out; empty if nothing was decided."""
-        try:
-            self._screen.reload()
-            return {"g": self._guard, "n": self._keep, "x": self._retire}[key](rule)
-        except (FileChanged, ReflectError) as error:
-            self._screen.print_error(error)
-            return ""
+        actions = {"g": partial(self._guard, rule), "n": partial(self._keep, rule), "x": partial(self._retire, rule)}
+        decided = ask_until_decided(self._screen, self._console, f"{place} {asked}", keys, actions)
+        if decided:
+            self.answers.append(decided)
 
     def _guard(self, rule: Learning) -> str:
         agreed = self._screen.choose_guard(self._console, rule)
@@ -116,30 +99,19 @@ class EndedReview:
             self._ask_rule(rule, why, f"({number}/{len(self._found)})")
 
     def _ask_rule(self, rule: Learning, why: str, place: str) -> None:
-        while True:
-            typed = self._console.read_key(f"{place} Keep it, edit it, retire it [{','.join(_ENDED_KEYS)}]? ")
-            if typed == "q":
-                raise InputEnded
-            if typed == "s":
-                return
-            if typed not in _ENDED_KEYS or typed == "?":
-                self._screen.print_keys(_ENDED_KEYS)
-            elif said := self._apply_answer(rule, why, typed):
-                self.answers.append(said)
-                return
+        actions = {
+            "y": partial(self._keep, rule), "e": partial(self._reword, rule, why), "x": partial(self._retire, rule)
+        }  # fmt: skip
+        asked = f"{place} Keep it, edit it, retire it"
+        decided = ask_until_decided(self._screen, self._console, asked, _ENDED_KEYS, actions)
+        if decided:
+            self.answers.append(decided)
 
-    def _apply_answer(self, rule: Learning, why: str, key: str) -> str:
-        """Carry it out; empty if nothing was decided."""
-        try:
-            self._screen.reload()
-            if key == "y":
-                return self._keep(rule)
-            if key == "e":
-                return REWORDED if reword_rule(self._screen, self._console, rule, why) else ""
-            return RETIRED if retire_rule(self._screen, self._console, rule) else ""
-        except (FileChanged, ReflectError) as error:
-            self._screen.print_error(error)
-            return ""
+    def _reword(self, rule: Learning, why: str) -> str:
+        return REWORDED if reword_rule(self._screen, self._console, rule, why) else ""
+
+    def _retire(self, rule: Learning) -> str:
+        return RETIRED if retire_rule(self._screen, self._console, rule) else ""
 
     def _keep(self, rule: Learning) -> str:
         ctx = self._screen.queue

@@ -10,17 +10,16 @@ import click
 
 from reflect_git.cli.context import format_age, format_local_time, one_line, printable
 from reflect_git.cli.output import candidate_view
-from reflect_git.cli.output.console import Console, InputEnded
-from reflect_git.cli.review_setup import find_approver
+from reflect_git.cli.output.console import Console
+from reflect_git.cli.review.rule_changes import ask_until_decided, find_author
 from reflect_git.effect import going_back
 from reflect_git.errors import ReflectError
 from reflect_git.rules import revert
-from reflect_git.rules.approver import ApprovalRequest
 
 if TYPE_CHECKING:
     from reflect_git.cli.review.screen import ReviewScreen
     from reflect_git.effect.going_back import WayBack
-    from reflect_git.records.schema import Decision, DecisionAuthor, Learning
+    from reflect_git.records.schema import Decision, Learning
     from reflect_git.rules.context import Context
 
 TAKEN_BACK, KEPT, PUT_BACK = "taken back", "kept", "put back"
@@ -98,21 +97,9 @@ class GoingBackReview:
         return plan.diff
 
     def _ask(self, asked: str, meanings: dict[str, str], actions: Mapping[str, Callable[[], str]]) -> None:
-        while True:
-            typed = self._console.read_key(f"{asked} [{','.join(meanings)}]? ")
-            if typed == "q":
-                raise InputEnded
-            if typed == "s":
-                return
-            if typed not in actions:
-                self._screen.print_keys(meanings)
-                continue
-            try:
-                self._screen.reload()
-                self.answers.append(actions[typed]())
-                return
-            except ReflectError as error:
-                self._screen.print_error(error)
+        decided = ask_until_decided(self._screen, self._console, asked, meanings, actions)
+        if decided:
+            self.answers.append(decided)
 
     def _go_back(self, one: WayBack, shown: str) -> str:
         there, plan = going_back.plan_way_back(self._screen.queue, one)
@@ -120,18 +107,18 @@ class GoingBackReview:
             raise ReflectError(
                 "the file was changed meanwhile", "skip it, and run 'reflect-git review' again", "changed"
             )
-        done = revert.write_revert(there, plan, self._find_author(one.rules[0]))
+        done = revert.write_revert(there, plan, find_author(self._screen, one.rules[0]))
         self._finish_answer(f"took back {plan.label}, commit {done.commit[:10]}", one.rules[0], done.target)
         return TAKEN_BACK
 
     def _keep(self, one: WayBack) -> str:
-        going_back.keep(self._screen.queue, one, self._find_author(one.rules[0]))
+        going_back.keep(self._screen.queue, one, find_author(self._screen, one.rules[0]))
         self._screen.finish_answer("kept; asked again after 20 more sessions")
         return KEPT
 
     def _accept(self, made: Decision) -> str:
         ctx = self._screen.queue
-        going_back.accept_revert(ctx, made, self._find_author(ctx.scan.history.learnings[made["subject"]]))
+        going_back.accept_revert(ctx, made, find_author(self._screen, ctx.scan.history.learnings[made["subject"]]))
         state = "in force" if made["kind"] == "approved" else "reverted"
         self._screen.finish_answer(f"{made['subject']} stays {state}")
         return KEPT
@@ -140,14 +127,10 @@ class GoingBackReview:
         ctx = self._screen.queue
         rule = ctx.scan.history.learnings[made["subject"]]
         plan = revert.plan_revert(ctx, revert.select_by_name(ctx, made["id"]))
-        done = revert.write_revert(ctx, plan, self._find_author(rule))
+        done = revert.write_revert(ctx, plan, find_author(self._screen, rule))
         is_applied = made["kind"] == "approved"
         self._finish_answer(f"{'took' if is_applied else 'put'} back {rule['id']}", rule, done.target)
         return TAKEN_BACK if is_applied else PUT_BACK
-
-    def _find_author(self, rule: Learning) -> DecisionAuthor:
-        wish = ApprovalRequest(rule["id"], rule["text"], rule["target"]["kind"])
-        return find_approver(self._screen.cli, self._screen.queue, wish)[0]
 
     def _finish_answer(self, said: str, rule: Learning, changed: str) -> None:
         self._screen.finish_answer(said, "" if rule["scope"] == "global" else changed)

@@ -1,4 +1,4 @@
-"""Change a rule in force during a review: reword it in the editor, or retire it."""
+"""Ask about a rule in force during a review, and change it: reword it in the editor, or retire it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,45 @@ from typing import TYPE_CHECKING
 
 from reflect_git.cli.context import printable
 from reflect_git.cli.output import candidate_view, console
+from reflect_git.cli.output.console import InputEnded
 from reflect_git.cli.review_setup import find_approver
+from reflect_git.errors import ReflectError
+from reflect_git.platform.instruction_files import FileChanged
 from reflect_git.rules import amend, revert
 from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.write_change import require_not_refused
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from reflect_git.cli.output.console import Console
     from reflect_git.cli.review.screen import ReviewScreen
     from reflect_git.records.schema import DecisionAuthor, Learning
+
+
+def ask_until_decided(
+    screen: ReviewScreen, keyboard: Console, asked: str, keys: Mapping[str, str],
+    actions: Mapping[str, Callable[[], str]],
+) -> str:  # fmt: skip
+    """Ask until an action decides something; return what, or "" if the person skips. `q` ends the whole review.
+
+    `keys` maps each key to its help. An action returns "" if it decided nothing.
+    """
+    while True:
+        typed = keyboard.read_key(f"{asked} [{','.join(keys)}]? ")
+        if typed == "q":
+            raise InputEnded
+        if typed == "s":
+            return ""
+        if typed not in keys or typed not in actions:
+            screen.print_keys(keys)
+            continue
+        try:
+            screen.reload()
+            if decided := actions[typed]():
+                return decided
+        except (FileChanged, ReflectError) as error:
+            screen.print_error(error)
 
 
 def reword_rule(screen: ReviewScreen, keyboard: Console, rule: Learning, headline: str) -> bool:
