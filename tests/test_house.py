@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from ast import literal_eval
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -78,6 +79,18 @@ def test_modules_are_few() -> None:
 def test_late_imports_and_functions_used_once_do_not_grow() -> None:
     assert sum(module.late_imports for module in FOUND) <= house.MAX_LATE_IMPORTS
     assert sum(len(module.used_once) for module in FOUND) <= house.MAX_USED_ONCE
+
+
+def test_no_module_imports_a_name_twice() -> None:
+    """At the top and for type checking. An import in a function may be there for another reason."""
+    twice = []
+    for path in (REPO / "reflect_git").rglob("*.py"):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        blocks = [node.body for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+        nodes = [node for block in (body, *blocks) for node in block if isinstance(node, ast.ImportFrom)]
+        found = Counter((node.module, alias.name, alias.asname) for node in nodes for alias in node.names)
+        twice += [(path.name, name) for name, times in found.items() if times > 1]
+    assert twice == []
 
 
 def test_no_module_has_an_old_name() -> None:

@@ -19,7 +19,7 @@ from reflect_git.store.local import asked_questions
 from reflect_git.store.repository import get_record_path
 
 if TYPE_CHECKING:
-    from reflect_git.audit.context import AuditContext, AuditedFile
+    from reflect_git.audit.context import AuditedFile
     from reflect_git.records.schema import Decision, Learning
 
 APPROVING_KINDS = ("approved", "applied", "amended")

@@ -28,7 +28,6 @@ from reflect_git.targets.safe_text import is_same_text
 from reflect_git.targets.target_files import Target
 
 if TYPE_CHECKING:
-    from reflect_git.audit.context import AuditedFile
     from reflect_git.rules.drift.drift import Difference
     from reflect_git.rules.drift.line_owner import Author
     from reflect_git.rules.project_files import Place

@@ -32,10 +32,6 @@ if TYPE_CHECKING:
             """Record that this session made the request. Return the number of sessions that made it."""
             ...
 
-    from collections.abc import Sequence
-
-    from reflect_git.capture.new_signal import Facts
-    from reflect_git.capture.transcript import Turn
 
 # What counts without a person, too.
 FAILURE_FAMILIES = frozenset(

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Optional
 
-    from reflect_git.capture.score_features import MessageFeatures
 
 FILE_MAGIC = b"reflect-git messages 4\n"
 # Weights are bytes around this one: an array of signed ones would cost an import of 2.6 ms.

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import reflect_git
 from reflect_git import __version__, paths
@@ -35,9 +35,6 @@ from reflect_git.store.lost_signals import DAY, NOTE, OK, WARNING
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import MAIN, Store, get_record_id
 from reflect_git.targets import block
-
-if TYPE_CHECKING:
-    from reflect_git.store.repository import Store
 
 _RECENT_SECONDS = 7 * DAY
 _TRANSCRIPTS_CHECKED = 5

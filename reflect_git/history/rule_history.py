@@ -11,7 +11,6 @@ from reflect_git.store.repository import INBOX, MAIN, get_record_path
 
 if TYPE_CHECKING:
     from reflect_git.platform.git import GitProcess
-    from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, Exposure, Learning, Project, Signal
     from reflect_git.rules.guarding.guards import Firings, GuardState
     from reflect_git.store.reading.lookup import RecordLookup

@@ -20,7 +20,7 @@ from reflect_git.records.named_tuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Optional
 
 _NAME = "reflect-git"
 _PLUGIN_PREFIX = f"{_NAME}@"

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
-    from reflect_git.targets.plan import Plan
 
 _DEFAULT_ACTIONS = {
     "gotcha": "Fix it, or document it where it is met",

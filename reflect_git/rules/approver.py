@@ -23,7 +23,7 @@ from reflect_git.rules import project_files
 from reflect_git.store.local import asked_questions, refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from reflect_git.capture.transcript.dialogs import Dialog
     from reflect_git.records.schema import Decision, DecisionAuthor

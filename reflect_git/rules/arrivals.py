@@ -35,14 +35,11 @@ from reflect_git.targets import improvements
 from reflect_git.targets.target_files import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning
     from reflect_git.rules.automatic.limits import Block
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
-    from reflect_git.rules.write_change import WriteResult
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store
 

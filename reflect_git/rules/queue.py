@@ -23,7 +23,6 @@ from reflect_git.store import api, expiry
 from reflect_git.store.reading import reader, waiting_counts
 
 if TYPE_CHECKING:
-    from reflect_git.candidates.candidate import Candidate, GatherResult
     from reflect_git.rules.project_files import FileStatements, Place
     from reflect_git.store.reading.reader import Scan
     from reflect_git.store.repository import Store

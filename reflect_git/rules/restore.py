@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning
     from reflect_git.rules.context import Context
-    from reflect_git.rules.revert import Selection
     from reflect_git.store.main.backups import Backup
     from reflect_git.store.repository import Store
 

@@ -26,7 +26,6 @@ from reflect_git.targets.target_files import Target
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gate import Finding
-    from reflect_git.records.history import History
     from reflect_git.records.schema import Decision, DecisionAuthor, Learning
     from reflect_git.rules.context import Context
     from reflect_git.rules.file_changes import RuleChange

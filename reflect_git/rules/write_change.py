@@ -21,12 +21,10 @@ from reflect_git.store.repository import get_record_path
 from reflect_git.targets.plan import Plan, format_diff
 
 if TYPE_CHECKING:
-    from reflect_git.candidates.gate import Finding
     from reflect_git.records.schema import DecisionAuthor, Learning
     from reflect_git.rules.context import Context
     from reflect_git.rules.project_files import Place
     from reflect_git.store.repository import Store
-    from reflect_git.targets.plan import Plan
     from reflect_git.targets.target_files import Target
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     from reflect_git.store.config_file import Value
-    from reflect_git.store.repository import Store
 
 
 def locate_store(env: Mapping[str, str], override: str = "") -> str:

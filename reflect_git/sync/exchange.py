@@ -23,11 +23,9 @@ from reflect_git.sync.fetched import Incoming
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from reflect_git.store.repository import Store
-    from reflect_git.sync.fetched import Incoming
     from reflect_git.sync.store_paths import Purge
     from reflect_git.sync.validate import Refusal
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reflect_git.sync.fetched import Incoming
 
     Tree = Mapping[str, tuple[str, str]]
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection
     from typing import Any
 
     File = tuple[str, str]  # path, blob

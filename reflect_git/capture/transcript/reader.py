@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     Fields = dict[str, Any]
-    from typing import Any
-
-    from reflect_git.capture.transcript.turn import Turn
 
 
 OVERLAP_TURNS = 20  # detectors look across several turns, and across the place where the last pass ended

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from reflect_git.redact import Redacted
 
     Fields = dict[str, Any]
-    from typing import Any
 
 
 _INSTRUCTION_FILES = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md")

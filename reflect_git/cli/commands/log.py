@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from re import Pattern
     from subprocess import Popen
 
-    from reflect_git.cli.context import CliContext
     from reflect_git.history.log_entries import Entry
     from reflect_git.history.log_query import LogQuery
     from reflect_git.records.schema import Decision

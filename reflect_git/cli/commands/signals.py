@@ -17,7 +17,6 @@ from reflect_git.records.ids import format_signal_count, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from reflect_git.records.schema import Signal
     from reflect_git.store.repository import Store

@@ -37,12 +37,8 @@ if TYPE_CHECKING:
     from reflect_git.rules.project_files import Place
 
     DriftItem = Difference | Passage | Removal
-    from reflect_git.cli.output.console import Console
     from reflect_git.records.schema import DecisionAuthor
     from reflect_git.rules.amend import Amendment
-    from reflect_git.rules.drift.drift import Difference
-    from reflect_git.rules.drift.line_owner import Passage
-    from reflect_git.rules.restore import Removal
     from reflect_git.rules.revert import RevertPlan
     from reflect_git.targets.plan import Plan
 

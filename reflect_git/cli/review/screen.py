@@ -30,13 +30,10 @@ from reflect_git.rules.guarding import guards
 from reflect_git.store import expiry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from reflect_git.candidates.gate import Finding
     from reflect_git.candidates.gather import Candidate
     from reflect_git.cli.output.console import Console
     from reflect_git.records.schema import DecisionAuthor, Learning, Signal
-    from reflect_git.rules.approve import Request
     from reflect_git.rules.guarding.guard_backtest import Backtest
     from reflect_git.rules.guarding.guards import GuardPlan
     from reflect_git.rules.queue import Queue

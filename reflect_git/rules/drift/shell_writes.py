@@ -7,14 +7,11 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reflect_git.capture.transcript.calls import ToolCall, read_tool_calls
 from reflect_git.rules.drift import shell
 from reflect_git.rules.drift.shell import UNKNOWN, Command
-
-if TYPE_CHECKING:
-    from reflect_git.capture.transcript.calls import ToolCall
 
 _IN_PLACE_EDITORS = frozenset(("sed", "perl", "ruby", "yq", "awk", "gawk"))
 _COPY_COMMANDS = ("cp", "mv", "install")

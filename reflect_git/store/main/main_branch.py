@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     Stamp = Optional[tuple[int, int, int]]
     from types import TracebackType
-    from typing import Optional
 
     from reflect_git.platform.git import GitProcess
 

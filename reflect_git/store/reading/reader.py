@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     RecordParser = Callable[[bytes], dict[str, Any]]
     TableLoader = Callable[[], list[signal_columns.RecordTable]]
     OwnMachines = Callable[[list[Any]], Optional[frozenset[str]]]  # from decisions to the machines that count
-    from collections.abc import Callable
-    from typing import Optional
 
 _FOLDERS = {
     INBOX: ("signals", "exposure", "digests"),
