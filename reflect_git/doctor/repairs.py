@@ -15,6 +15,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.memory.upkeep import Upkeep
 from reflect_git.platform import files, system
 from reflect_git.records.ids import plural
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.store import copies, inbox, lost_signals, maintenance, opening, policy, recover
 from reflect_git.store.creation import MERGE_DRIVER, add_missing_lines, find_missing_lines, read_template
 from reflect_git.store.lost_signals import CheckContext
@@ -24,27 +25,20 @@ from reflect_git.store.repository import INBOX, MAIN, PRIVATE_FOLDERS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Optional
 
     from reflect_git.store.repository import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import NamedTuple, Optional
-
-    from reflect_git.store.repository import Store
-
-    class LockFile(NamedTuple):
-        name: str
-        age: float
-        owner: str
-
-else:
-    from collections import namedtuple
-
-    LockFile = namedtuple("LockFile", "name age owner")
 
 DEAD, BUSY, FOREIGN = "dead", "busy", "foreign"
 _LIMIT = 1 << 20
+
+
+class LockFile(NamedTuple):
+    """A lock file: its age in seconds, and whether its owner is dead, busy or somebody else."""
+
+    name: str
+    age: float
+    owner: str
 
 
 def list_lock_files(store: Store, now: float) -> list[LockFile]:

@@ -16,6 +16,7 @@ from reflect_git.platform import files
 from reflect_git.platform.git import GitError
 from reflect_git.records import yaml_form
 from reflect_git.records.ids import get_id_day, plural
+from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.store import copies, expiry, inbox, pending
 from reflect_git.store.creation import build_first_inbox_commit
 from reflect_git.store.main import ref_updates
@@ -24,11 +25,12 @@ from reflect_git.store.repository import INBOX, MAIN, get_record_id, get_record_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from typing import Any
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from typing import Any, Optional
 
+    from reflect_git.platform.git import Result
+    from reflect_git.store.reading.reader import Snapshot
     from reflect_git.store.repository import Store
-
 
 _MAX_BYTES = 1 << 28
 
@@ -218,27 +220,15 @@ def _set_ref_aside(store: Store, ref: str) -> None:
         files.rename(path, store.private_path("corpses", f"{ref.replace('/', '_')}-{os.urandom(4).hex()}"))
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import NamedTuple, Optional
+class Finding(NamedTuple):
+    """The result of a check: level, message and hint."""
 
-    from reflect_git.platform.git import Result
-    from reflect_git.store.reading.reader import Snapshot
-    from reflect_git.store.repository import Store
+    level: str
+    message: str
+    hint: str = ""
+    fixable: bool = False
+    details: Sequence[str] = ()
 
-    class Finding(NamedTuple):
-        """The result of a check: level, message and hint."""
-
-        level: str
-        message: str
-        hint: str = ""
-        fixable: bool = False
-        details: Sequence[str] = ()
-
-else:
-    from collections import namedtuple
-
-    Finding = namedtuple("Finding", "level message hint fixable details", defaults=("", False, ()))
 
 OK, NOTE, WARNING, DECIDE, ERROR = "ok", "note", "warning", "decide", "error"
 MINUTE, DAY = 60, 86400
