@@ -256,15 +256,16 @@ _ALLOWED_NETWORK_VARIABLES = (
 )
 
 # A gc deletes packs that another git has listed but not yet opened. git then dies, or takes the objects for missing.
-# The next git finds the new packs. Only queries are repeated, since they change nothing.
+# The next git finds the new packs. Only queries and repacks are repeated: doing them twice changes nothing more.
 _READ_ATTEMPTS = 3
-_QUERIES = (
-    "cat-file", "diff-tree", "fsck", "grep", "log", "ls-tree", "merge-base", "rev-list", "rev-parse", "show",
-    "verify-pack",
+_REPEATABLE = (
+    "cat-file", "diff-tree", "for-each-ref", "fsck", "grep", "log", "ls-tree", "merge-base", "repack", "rev-list",
+    "rev-parse", "show", "verify-pack",
 )  # fmt: skip
 _LOST_OBJECT = (
     b"cannot be accessed", b"cannot be mapped", b"index not opened", b"index unavailable", b"nable to read",
     b"ould not read", b"bad object", b"bad tree object", b"missing ", b"invalid reflog entry",
+    b"renaming pack",
 )  # fmt: skip
 
 
@@ -350,12 +351,12 @@ class Git:
     ) -> Result:  # fmt: skip
         """Run git to its end; raise GitError if it fails, unless `check` is False.
 
-        A query that failed because a gc of the user replaced packs under it is run again.
+        A query or a repack that failed because a gc of the user replaced packs under it is run again.
         """
         for _ in range(_READ_ATTEMPTS):
             child = self.start(*arguments, config=config, index=index, profile=profile, through=through)
             result = child.communicate(stdin, seconds, most)
-            if not result.code or arguments[0] not in _QUERIES or not any(map(result.err.__contains__, _LOST_OBJECT)):
+            if not result.code or arguments[0] not in _REPEATABLE or not any(map(result.err.__contains__, _LOST_OBJECT)):
                 break
         if check and result.code:
             raise GitError(arguments, result)
