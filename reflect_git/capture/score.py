@@ -57,6 +57,7 @@ _SIGNAL_BITS = (1 << len(KINDS)) - 1 - _PRAISE_BIT - _NEUTRAL_BIT
 _HINT_BITS = _SIGNAL_BITS | score_features.INSTEAD_BIT | score_features.TOOL_BIT
 _MAX_WEIGHED, _MAX_WEIGHED_WORDS, _FRAME_LIMIT, _MAX_TOOL_WORDS = 3, 24, 160, 3
 _MIN_PRAISED_STEPS, _MAX_PRAISE_WORDS = 2, 12
+_MAX_ACKNOWLEDGEMENT_WORDS, _MAX_ACKNOWLEDGED = 4, 240  # words, letters
 
 
 class ScoreResult:
@@ -259,8 +260,24 @@ def _find_user_phrase(lines: list[str], added: Mapping[str, Mapping[str, str]]) 
 def score_message(text: str, via: str, context: Mapping[str, Any]) -> ScoreResult:
     """Score a message.
 
-    `via` is prompt, queued, feedback or command-args; any key of the context may be missing.
+    `via` is prompt, queued, feedback or command-args; any key of the context may be missing. A rule behind "Great,
+    thanks!" is scored by itself: 8 of 16 were missed. Of 1,304 labelled messages, this captures no further one.
     """
+    found = _score_text(text, via, context)
+    rest = "" if found.is_signal and found.type != "pattern" else _drop_acknowledgement(text)
+    said = _score_text(rest, via, context) if rest else found
+    return said if said.is_standing else found
+
+
+def _drop_acknowledgement(text: str) -> str:
+    """Return a short message without its first sentence, if that is short and asks nothing; else nothing."""
+    if len(text) > _MAX_ACKNOWLEDGED:
+        return ""
+    first, *rest = score_features.split_sentences(text) or [""]
+    return "" if "?" in first or count_words(first) > _MAX_ACKNOWLEDGEMENT_WORDS else " ".join(rest)
+
+
+def _score_text(text: str, via: str, context: Mapping[str, Any]) -> ScoreResult:
     known = load_knowledge()
     seen = MessageFeatures(text, via, context, known.phrases)
     if "client" in seen.fact_names or not any(map(_has_letters, seen.lines)):

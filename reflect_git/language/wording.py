@@ -21,6 +21,7 @@ from reflect_git.language.rule_form import (
     tidy_sentence,
 )
 from reflect_git.language.sentences import split_sentences
+from reflect_git.records.ids import count_words
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import TRUSTS
 
@@ -35,6 +36,7 @@ _DEPENDENT_START = re.compile(
     r"(?:(?:but|and) )?(?:unless|except|only|otherwise|instead|until|if|or|not|never|but)\b", re.I
 )
 _ALTERNATIVE_START = re.compile(r"(?:just |always )*(?:use|keep|stick (?:to|with)|prefer|take)\b|.*\binstead$", re.I)
+_MAX_ACKNOWLEDGEMENT_WORDS = 4  # "great, thanks!" before the only other sentence
 _FILLER_LIMIT = 60  # letters beside a rule that do not count
 
 
@@ -121,8 +123,9 @@ def _find_rule(signal: Mapping[str, Any]) -> Wording:
     message = [] if context.startswith("asked: ") else split_sentences(context)
     whole = message if said[0] in message else said
     texts = [tidy_sentence(sentence) for sentence in whole]
-    is_standing = len(whole) == 1 and bool(signal["meta"].get("standing"))
-    reasons = [find_rule_fault(text, sentence, is_standing) for text, sentence in zip(texts, whole)]
+    told = whole[1:] if len(whole) > 1 and count_words(whole[0]) <= _MAX_ACKNOWLEDGEMENT_WORDS else whole
+    standing = told if len(told) == 1 and signal["meta"].get("standing") else []
+    reasons = [find_rule_fault(text, sentence, sentence in standing) for text, sentence in zip(texts, whole)]
     rules = [at for at, why in enumerate(reasons) if not why]
     text, why = _join_rules(rules, texts, whole) if rules else ("", reasons[whole.index(said[0])])
     return Wording(clip_text(" ".join(content.split())) if why else text, why)

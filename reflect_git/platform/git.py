@@ -356,7 +356,11 @@ class Git:
         for _ in range(_READ_ATTEMPTS):
             child = self.start(*arguments, config=config, index=index, profile=profile, through=through)
             result = child.communicate(stdin, seconds, most)
-            if not result.code or arguments[0] not in _REPEATABLE or not any(map(result.err.__contains__, _LOST_OBJECT)):
+            if (
+                not result.code
+                or arguments[0] not in _REPEATABLE
+                or not any(map(result.err.__contains__, _LOST_OBJECT))
+            ):
                 break
         if check and result.code:
             raise GitError(arguments, result)

@@ -59,6 +59,23 @@ def test_a_statement_without_marker_words_is_surely_lasting(text: str) -> None:
     assert found.is_signal and found.durable and found.confidence >= 2 and found.is_standing
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "great, thanks! by the way lamp names are lower case, no spaces", "ok good. weights in grams, integers",
+        "gut, danke. Gewichte in Gramm, als Ganzzahl",
+    ],
+)  # fmt: skip
+def test_a_word_of_thanks_does_not_hide_a_rule(text: str) -> None:
+    found = verdict(text)
+    assert found.is_signal and found.is_standing
+
+
+@pytest.mark.parametrize("text", ["great, thanks! now dim the hallway lamp", "ok? weights in grams, integers?"])
+def test_a_word_of_thanks_makes_no_rule_of_a_task(text: str) -> None:
+    assert not verdict(text).is_standing
+
+
 def test_what_surely_lasts_is_recorded_for_the_wording(tmp_path: Path) -> None:
     texts = "lamp names are lower case, no spaces", "no, never dim the lamp of the fire exit while somebody tests it"
     said = [step for text in texts for step in (assistant_text("Done, the tests pass."), user_text(text))]

@@ -43,6 +43,8 @@ def _worded(content: str, context: str = "", **facts: Any) -> Wording:
         ("I said this yesterday: never vendor fonts", "Never vendor fonts"),
         ("I already told you twice that icons must be inlined", "Icons must be inlined"),
         ("remember that the seeds must be sorted", "The seeds must be sorted"),
+        ("I don't want stubs for the printer in tests", "No stubs for the printer in tests"),
+        ("no custom fonts, we have Inter", "No custom fonts, we have Inter"),
     ],
 )
 def test_a_sentence_that_works_as_a_rule_is_proposed_without_the_talk_around_it(said: str, text: str) -> None:
@@ -63,6 +65,8 @@ def test_a_sentence_that_works_as_a_rule_is_proposed_without_the_talk_around_it(
         ("the login page shows a blank screen", "is a single task"),
         ("you forgot the migration again", "tells what happened"),
         ("we should have pinned deno", "tells what happened"),
+        ("no custom fonts, we have broken", "tells what happened"),
+        ("we already on the mirror, use the parent instead of the tag", "points at its context"),
         ("use the loader " + "and the reader " * 20, "is too long"),
         ("always pass [REDACTED:token] to the script", "had a secret in it"),
         ("never use (the old", "is no whole sentence"),
@@ -110,6 +114,14 @@ def test_what_surely_lasts_needs_no_word_such_as_always(said: str, text: str) ->
 )
 def test_a_fragment_or_a_report_is_no_rule_even_if_the_scorer_is_sure(said: str) -> None:
     assert _worded(said, meta={"durable": True, "standing": True}).why
+
+
+def test_a_word_of_thanks_before_it_changes_nothing() -> None:
+    facts = {"durable": True, "standing": True}
+    assert _worded("great, thanks! charts are pinned to a version", meta=facts) == (
+        "Charts are pinned to a version",
+        "",
+    )
 
 
 def test_of_two_sentences_each_needs_its_own_word() -> None:
