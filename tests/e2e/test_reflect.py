@@ -358,6 +358,26 @@ def test_a_rule_that_was_broken_again_is_sharpened(screen: Screen, model: Model,
     screen.exit_client()
 
 
+def test_a_rule_that_was_broken_again_gets_a_reminder(
+    screen: Screen, model: Model, home: Path, run_cli: RunCli
+) -> None:
+    """The question shows what the guard matches; the answer makes that guard and no stronger one."""
+    identity = ask(screen, model, "/reflect")
+    answer(screen, model, GLOBAL, f"reflect-git approve {identity} --to global")
+    (rule,) = re.findall(r"LRN-[0-9]+-[0-9a-z]+", (home / ".claude/CLAUDE.md").read_text())
+    model.turns = [Turn("Sorry. THREE")]
+    screen.say(CORRECTION, "THREE")
+    play(model, lambda: screen.say("/reflect"), do(bash_call(f"reflect-git candidates --ask --id {rule}")), pass_on)
+    screen.expect(r"❯ 1\. Remind Claude at each call")
+    assert "A guard would match: `pip|pip3|pip3.*`" in screen.text()
+    guard = f"reflect-git guard {rule} --mode"
+    refused, made = answer(screen, model, "Remind Claude at each call", f"{guard} deny", f"{guard} hint")
+    assert "cannot do it inside Claude Code" in refused and f"guarded {rule} (hint)" in made
+    (listed,) = run_cli("guards", "--json").json()["data"]
+    assert (listed["learning"], listed["mode"], listed["state"]) == (rule, "hint", "in force")
+    screen.exit_client()
+
+
 def test_where_the_program_does_not_run_the_model_is_told(client: Client, model: Model) -> None:
     """A failing command in a skill would prevent the whole skill from being sent."""
     (client.home / ".claude/plugins/data/reflect-git-inline").mkdir(parents=True)
