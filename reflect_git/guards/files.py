@@ -125,7 +125,9 @@ def find_reads(command: Command) -> list[str]:
         found += arguments
     elif name in _SEARCHERS:
         has_script = has_option(command, "-e|--regexp|--expression|-f|--file|--from-file")
-        found += arguments if has_script else arguments[1:]
+        given = arguments if has_script else arguments[1:]
+        is_recursive = name in ("rg", "ag", "ack") or ("grep" in name and has_option(command, "-r|-R|--recursive"))
+        found += given or (["."] if is_recursive and not command.sources else [])
     elif name in ("cp", "mv", "rsync", "scp", "install"):
         found += arguments[:-1]
     elif name == "curl":

@@ -29,6 +29,7 @@ NOT_GUARDABLE = (
     "Never commit without running `make test`.",
     "Don't run `docker build` twice in a row.",
     "Never say you ran `pytest` if you did not.",
+    "Avoid `git checkout -- <file>`, it loses work.",
     "",
 )
 

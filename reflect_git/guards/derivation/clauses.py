@@ -182,12 +182,12 @@ def get_item_clauses(
             and not is_known(name.split()[0])
         ):
             name = f"{program} {name}"  # `rails db:drop` or `db:reset`
+        if re.search(r" -- +(?:<|…|\.\.\.|files?\b|paths?\b)", name):
+            return []  # without the placeholder it is another command
         command = None if scope is not None else parse_command(name, True)
-        pipe = re.fullmatch(r"(curl|wget)\b.*\|\s*(?:sudo )?(bash|sh|zsh)\b.*", name)
-        if is_tool(name):
-            made = [{"tool": name}]
-        elif pipe:
-            made = [{"run": "sh|bash|zsh|dash", "from": "curl|wget"}]
+        special = _get_special_clauses(name, verb)
+        if special:
+            made = special
         elif name[:1] == "-" and scope is None:
             named = phrases.TABLE["flag_programs"].get(
                 name.split()[0], "*" if len(name) > 7 and name[:2] == "--" else ""
@@ -209,6 +209,19 @@ def get_item_clauses(
             return []
         clauses += made
     return clauses
+
+
+def _get_special_clauses(name: str, verb: str) -> list[Clause]:
+    """Return the clauses for a tool of the client, for `curl … | sh`, and for running a script, also by its program."""
+    if is_tool(name):
+        return [{"tool": name}]
+    if re.fullmatch(r"(curl|wget)\b.*\|\s*(?:sudo )?(bash|sh|zsh)\b.*", name):
+        return [{"run": "sh|bash|zsh|dash", "from": "curl|wget"}]
+    if phrases.SCRIPT.fullmatch(name) and verb in phrases.VERB_KINDS["run"] - {"use"}:
+        file = name.rpartition("/")[2]
+        programs = phrases.INTERPRETERS[file.rpartition(".")[2]]
+        return [{"run": file}, {"run": programs, "args": [f"{file}|*/{file}"]}]
+    return []
 
 
 def _split_command(command: Command) -> tuple[list[str], list[str], list[str]]:

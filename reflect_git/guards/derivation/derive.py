@@ -279,7 +279,8 @@ def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False
     if subject and re.fullmatch(r"be \w+(?:ed|en|un)", phrase):
         base = phrase = _get_base(phrase[3:])
     there = phrases.THERE.match(phrase) if subject else None
-    if subject and (phrases.PRONOUN.fullmatch(phrase) or phrase == base):
+    is_verb = base in phrases.ALL_VERBS | phrases.CONCEPT_VERBS
+    if subject and (phrases.PRONOUN.fullmatch(phrase) or (phrase == base and is_verb)):
         phrase = base + " " + subject
     elif there and re.fullmatch(r"\ue000\d+\ue001|\S+/", subject):
         phrase = f"{there['head']} {subject}"
@@ -568,6 +569,8 @@ def _read_with(phrase: str, text: RuleText) -> list[Clause]:
             clauses = get_item_clauses(items, "use", None, True)
             reads = found["verb"] in ("read", "view", "print", "show", "display", "open", "inspect", "search", "find")
             files = "read" if reads else "write" if found["verb"] in ("create", "write") else ""
+            if found["verb"].lower() in ("install", "download"):
+                return [_narrow_to_installing(clause) for clause in clauses]
             return [{**clause, "files": files} if files and "run" in clause else clause for clause in clauses]
     return _read_through(phrase, text)
 

@@ -104,7 +104,7 @@ FILES_MUST_NOT = re.compile(
 )
 TAIL = re.compile(
     r"[,\s]*\b(?:for (?:security|safety|legal|compliance|performance|cost|historical) reasons|for good reasons?|by hand|manually|directly|yourself|ever|again|anywhere|at all|please|on your own|in this (?:repo|repository|project|codebase)|"
-    r"in (?:the|our) (?:repo|repository|codebase|project)|here|for now|anymore|any more|under any circumstances|no matter what|on its own|in the shell|in bash|with bash|"
+    r"in (?:the|our) (?:repo|repository|codebase|project)|(?:in|on|for|against) (?:every|any|all|each) (?:cluster|environment|repo|project|machine|branch|stage|server|namespace)s?|here|for now|anymore|any more|under any circumstances|no matter what|on its own|in the shell|in bash|with bash|"
     r"from the command line|in the terminal|from (?:the|your|a) (?:shell|terminal|console|command line|laptop)|when (?:looking|searching|exploring|browsing)\b.*|(?:on|in|against|from) (?:(?:our|any|my) (?:buckets?|databases?|branch(?:es)?|repos?|tables?)|the database)|on this (?:machine|laptop|box)|locally|"
     r"unless (?:i|we|you are|you're|the user|told|asked|explicitly|someone|instructed|requested)\b.*|"
     r"without (?:asking|permission|approval|my|explicit|confirm|confirmation|telling|checking|being asked|consent|a review|prior|first asking|the user)\b.*)\s*$",
@@ -131,6 +131,11 @@ STORED_IN = re.compile(
     r"^.+? (?:live|lives|are|is|sit|sits|belong|belongs)(?: stored| kept| only)? (?:in|under) (?P<subject>\ue000\d+\ue001|[\w./-]+/)$",
     re.I,
 )
+SCRIPT = re.compile(r"(?:\.{0,2}/)?(?:[\w.-]+/)*[\w.-]+\.(?:sh|py|rb|js|mjs|ts|pl|php)")
+INTERPRETERS = {
+    "sh": "bash|sh|zsh|source|.", "py": "python|python3", "rb": "ruby", "js": "node|bun|deno", "mjs": "node|bun|deno",
+    "ts": "ts-node|tsx|bun|deno", "pl": "perl", "php": "php",
+}  # fmt: skip
 NAMED_IN_BRACKETS = re.compile(r"[^()]+ \((?P<names>\ue000\d+\ue001(?:,? (?:and |or )?\ue000\d+\ue001)*)\)")
 GIT_VERBS = frozenset("commit push merge rebase pull clone fetch cherry-pick".split())
 THERE = re.compile(
@@ -147,6 +152,7 @@ MUST = [
         rf"^(?:please )?(?:(?:always|only) (?:run|use|call|invoke|execute|start)|run) (?P<cmd>{NAMED}) with (?:the )?(?P<flag>{FLAG})(?: flag| option| set)?$",
         rf"^(?:every |all |any |the )?(?P<cmd>{NAMED})(?: commands?| calls?| runs?)? (?:must|should|has to|have to|needs to|needs?|always needs?|requires?|always takes?|always runs?|is always run|is always called|always)(?: always)?(?: be)?(?: run| called| used| invoked)?(?: with| have| use)? (?:the )?(?P<flag>{FLAG})(?: flag| option)?$",
         rf"^(?:every |all |any |the )?(?P<cmd>{NAMED}) (?:commands?|calls?|runs?|invocations?) (?:must|should|have to|has to|need to) (?:always )?(?:name|pass|set|specify|state|give|include|select) [\w ]+? (?:with|via|using|through) (?:the )?(?P<flag>{FLAG})(?: flag| option)?$",
+        rf"^.*? needs? (?P<flag>{FLAG})(?: flag| option)? (?:on|for|with|in) (?:every|each|all|any) (?P<cmd>{NAMED})(?: commands?| calls?| runs?)?$",
         rf"^(?P<cmd>{NAMED}) without (?:the )?(?P<flag>{FLAG})(?: flag| option)? (?:breaks|fails|hangs|does not work|doesn't work|is wrong|is broken|corrupts|crashes)\b.*$",
         rf"^(?:run |use |call |invoke |execute )?(?P<cmd>{NAMED}) without (?:the )?(?P<flag>{FLAG})(?: flag| option)?$",
     )
@@ -214,7 +220,7 @@ FLAG_FOR_COMMAND = re.compile(
     rf"^(?:pass|add|give|set) (?:the )?(?P<a>{FLAG})(?: flag| option)? (?:to|with|on|in|when running) (?P<b>{NAMED})$"
 )
 COMMAND_WITH_SETTING = re.compile(
-    r"^(?:use |run |call )?(?P<cmd>\S+) (?:with|against|in|on) (?:the |our )?(?P<name>\S+) (?P<kind>profile|context|namespace|workspace|project|account|region|cluster|subscription)$"
+    r"^(?:use |run |call )?(?P<cmd>\S+) (?:with|against|in|on) (?:the |our )?(?P<name>(?!(?:every|any|all|each|this|that|an?|no|our|my|your|another|which)\b)\S+) (?P<kind>profile|context|namespace|workspace|project|account|region|cluster|subscription)$"
 )
 COMMAND_FOR_FILES = re.compile(
     r"^use (?P<names>.*?) to (?P<verb>read|view|print|show|edit|change|modify|search|create|write)(?: (?:files?|code|text|in|source|contents|the|any|new|or|write|create|edit|change|to))*$"
