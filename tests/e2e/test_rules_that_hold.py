@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -209,7 +210,7 @@ CALLS, GUARDS, RUNS, CEILING = 40, 40, 3, 1.25
 def test_forty_guards_slow_forty_calls_down_by_a_quarter_at_most(
     plain_client: Client, model: Model, store_home: Path, command: str
 ) -> None:
-    """The best of three runs each, in turns. On a busy machine, starting a hook takes several times longer."""
+    """The best of three runs for each call, in turns. On a busy machine, starting a hook takes several times longer."""
     if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
         pytest.skip("the machine is too busy for a ratio of times")
     guards = []
@@ -217,7 +218,7 @@ def test_forty_guards_slow_forty_calls_down_by_a_quarter_at_most(
         matcher = {"any": [{"run": f"tool{number}"}]}
         guards.append(make_guard("Never use it.", learning=f"LRN-20261104-{number:08}", matcher=matcher))
     store = make_store(guards)
-    times: dict[bool, list[float]] = {False: [], True: []}
+    times: dict[bool, list[list[float]]] = {False: [], True: []}
     for _ in range(RUNS):
         for is_guarded, measured in times.items():
             write_guards(store, guards if is_guarded else [])
@@ -229,5 +230,6 @@ def test_forty_guards_slow_forty_calls_down_by_a_quarter_at_most(
             run = plain_client.run_print("do forty steps")
             results = [event["arrived"] for event in run.events if event["type"] == "user"]
             assert len(results) == CALLS
-            measured.append(results[-1] - results[0])
-    assert min(times[True]) <= CEILING * min(times[False]), times
+            measured.append([after - before for before, after in pairwise(results)])
+    best = {is_guarded: sum(map(min, zip(*measured, strict=True))) for is_guarded, measured in times.items()}
+    assert best[True] <= CEILING * best[False], best
