@@ -149,11 +149,13 @@ def test_it_is_made_once_by_whoever_is_first_and_after_a_kill_again(plugin: Plug
 def test_every_shell_finds_what_is_installed_or_says_what_to_do(
     plugin: Plugin, tmp_path: Path, shell: list[str], linked: bool
 ) -> None:
-    """Through a link as well, which `readlink -f` follows."""
+    """Through a relative link to another link as well."""
     program = plugin.program
     if linked:
         program = tmp_path / "a link"
-        program.symlink_to(plugin.program)
+        (tmp_path / "deep er").mkdir()
+        (tmp_path / "deep er" / "another").symlink_to(plugin.program)
+        program.symlink_to("deep er/another")
     folders = [_installed(tmp_path / "older", "7.8.8", "older"), _installed(tmp_path / "same one", VERSION)]
     path = os.pathsep.join(["", ".", *map(str, folders), "/usr/bin:/bin"])
 
