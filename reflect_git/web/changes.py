@@ -170,7 +170,11 @@ def unguard(panel: Panel, call: Call) -> Next:
 
 def resolve(panel: Panel, call: Call) -> Next:
     """Answer a changed file: put the rule back, keep the file's wording, retire the rule, or ignore the change."""
-    one, answer = today.find_change(panel, call.get("key")), call.get("answer")
+    try:
+        one, answer = today.find_change(panel, call.get("key")), call.get("answer")
+    except ReflectError as error:
+        raise Stale("today") from error
+    _require_shown(today.build_change(panel, one)["seen"], call, "today")
     if answer == "i":
         drift.ignore_difference(panel.store, one.key)
         panel.drop("changes")

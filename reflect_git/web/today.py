@@ -58,7 +58,7 @@ def show_today(panel: Panel, call: Call) -> Page:
     data: dict[str, Any] = {
         "total": len(listed), "weak": len(here.candidates.weak), "shows_weak": call.get("weak") == "1",
         "message": here.candidates.message, "at_end": at == END, "number": None, "question": None,
-        "changes": [_build_change(panel, one) for one in _find_changes(panel)[1] if panel.is_private],
+        "changes": [build_change(panel, one) for one in _find_changes(panel)[1] if panel.is_private],
         "notes": list(_find_changes(panel)[0].troubles),
         "broken": [_build_broken(panel, one) for one in _find_broken(panel)],
         "arrivals": [
@@ -212,7 +212,7 @@ def find_change(panel: Panel, key: str) -> DriftItem:
     return found
 
 
-def _build_change(panel: Panel, one: DriftItem) -> dict[str, Any]:
+def build_change(panel: Panel, one: DriftItem) -> dict[str, Any]:
     """Return a changed file as a card: what happened, what would be written, and which answers are possible."""
     change: dict[str, Any] = {
         "key": digest(one.key), "headline": questions.format_what_happened(one), "file": "", "text": "", "now": "",
@@ -231,7 +231,7 @@ def _build_change(panel: Panel, one: DriftItem) -> dict[str, Any]:
     else:
         names = [restore.get_revert_name(made) for made in one.decisions]
         change |= {"text": ", ".join(names), "keys": [], "error": "answer it with: reflect-git review"}
-    return change
+    return {**change, "seen": digest(change["headline"], change["text"], change["now"], change["diff"])}
 
 
 def _build_difference(panel: Panel, one: Difference) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -38,8 +39,9 @@ PAGES = (
     "evaluations", "digests", "digest?period=2026-W07", "skills",
 )  # fmt: skip
 WIDTH, HEIGHT = 1280, 800
-# A rule that contradicts one in force, and one that a guard can enforce.
-SAID = "no, use npm, not pnpm", "never run git push --force"
+# A rule that contradicts one in force, one that a guard can enforce, and one that would run if it were not escaped.
+EVIL = "always use tabs, <img src=x onerror=alert(1)> </script><script>alert(2)</script><svg onload=alert(3)>"
+SAID = "no, use npm, not pnpm", "never run git push --force", EVIL
 
 
 def _find_missing() -> str:
@@ -278,6 +280,24 @@ def _require_effect(watcher: Watcher, key: str, tag: str, leads_to: str, sent: l
         assert page.locator(element).evaluate("one => one.open") is True
     else:
         assert page.locator(element).evaluate("one => one === document.activeElement || one.checked") is True
+
+
+def test_a_text_never_runs(watcher: Watcher) -> None:
+    """Where a text is shown, in a field to edit it, and in the address of a page."""
+    watcher.page.on("dialog", lambda one: watcher.troubles.append(one.message))
+    watcher.go("today")
+    card = _find_card(watcher, EVIL)
+    word = quote(EVIL)
+    for address in (
+        f"today?at={card}&weak=1",
+        f"today?at={card}&weak=1&text={word}",
+        f"rules?q={word}",
+        f"rule?id={word}",
+    ):
+        watcher.go(address)
+        assert EVIL[:20] in watcher.page.locator("body").inner_text() or address.startswith("rules?"), address
+        assert watcher.page.locator("main img, main script, main svg[onload]").count() == 0
+    assert [one for one in watcher.troubles if "404" not in one] == []
 
 
 def test_slash_searches_from_any_page(watcher: Watcher) -> None:

@@ -146,6 +146,22 @@ def test_a_changed_file(browser: Browser, store: Store, project: Path) -> None:
     assert read_decisions(store)[-1][:2] == ("applied", "panel")
 
 
+def test_a_changed_file_that_changed_again_is_shown_again(browser: Browser, store: Store, project: Path) -> None:
+    file = project / "CLAUDE.md"
+    without = re.sub(rb"(?m)^- .*pnpm.*\n", b"", file.read_bytes())
+    file.write_bytes(without)
+    browser.get("today")
+    form = browser.find_form("resolve")
+    file.write_bytes(without.replace(b"<!-- reflect-git:begin", b"Another line.\n\n<!-- reflect-git:begin"))
+    decided = read_decisions(store)
+    for fields in (form, {**form, "key": "gone"}):
+        refused = browser.post("resolve", {**fields, "answer": "b"})
+        assert (refused.status, "look at it again" in refused.text) == (409, True)
+    assert b"pnpm" not in file.read_bytes() and read_decisions(store) == decided
+    assert browser.send("resolve", answer="b").status == 303
+    assert b"pnpm" in file.read_bytes() and b"Another line." in file.read_bytes()
+
+
 def test_back_to_a_version(browser: Browser, project: Path) -> None:
     first = (project / "CLAUDE.md").read_bytes()
     find_card(browser, LINT)

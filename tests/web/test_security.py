@@ -313,6 +313,23 @@ def test_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused is not None and (refused.status, refused.why) == (403, "another user")
 
 
+@pytest.mark.skipif(os.geteuid() != 0 or not os.access("/usr/bin/python3", os.X_OK), reason="starts another user")
+def test_another_user_on_this_computer(panel: RunningPanel, browser: Browser, store: Store) -> None:
+    """Even with the cookie and the token of a form, which only a file or a process of the person could give away."""
+    before = read_main(store)
+    browser.get("today")
+    form = urlencode(browser.find_form("decline"))
+    for cookie, why in ((browser.cookie, "another user"), ("", "no cookie")):
+        command = ["/usr/bin/python3", "-c", SENDER, f"{panel.origin}{panel.base}decline", form, panel.origin, cookie]
+        done = subprocess.run(
+            command, env={"PATH": "/usr/bin:/bin"}, cwd="/", user=65534, group=65534, extra_groups=[],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.startswith("403") and why in done.stdout
+    assert read_main(store) == before
+    assert _post_as(panel, browser, browser.find_form("decline")).startswith("303")
+
+
 def test_the_owner_of_a_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
         accepted, address = listener.accept()
