@@ -101,7 +101,9 @@ def matches_glob(name: str, glob: str) -> bool:
     """Return whether a value of reflect.ignore matches a folder or a repository."""
     from fnmatch import fnmatchcase  # only for those who have such a setting
 
-    wanted = glob.rstrip("/")
+    from reflect_git.platform import system
+
+    name, wanted = system.current.fold_name(name), system.current.fold_name(glob.rstrip("/"))
     return fnmatchcase(name, wanted) or fnmatchcase(name, f"{wanted}/*")
 
 

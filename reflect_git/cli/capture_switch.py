@@ -15,7 +15,7 @@ from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, format_duration, format_local_time, printable
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.guards import rebuild
-from reflect_git.platform import claude_settings, files
+from reflect_git.platform import claude_settings, files, system
 from reflect_git.records.ids import parse_utc, utc, utc_precise
 from reflect_git.rules import derived_files
 from reflect_git.store import api, policy
@@ -101,7 +101,7 @@ def get_stored_values(store: Store | None, key: str) -> list[str]:
 
 def format_ignore_glob(folder: str) -> str:
     """Return the glob for a project in reflect.ignore, with `*`, `?` and `[` in its path escaped."""
-    return glob.escape(find_project_folder(os.path.realpath(folder)))
+    return glob.escape(find_project_folder(system.current.find_true_path(folder)))
 
 
 def parse_span(span: str) -> int:

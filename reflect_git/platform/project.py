@@ -7,7 +7,7 @@ import os
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
-from reflect_git.platform import files
+from reflect_git.platform import files, system
 from reflect_git.platform.git import Git, GitError
 
 TYPE_CHECKING = False
@@ -23,7 +23,10 @@ _MAX_REFS_BYTES = 64 << 20
 _MAX_INCLUDES = 50
 _TIMEOUT = 2.0  # walking a long history takes a while
 
-top_of = paths.find_top
+
+def top_of(folder: str) -> Optional[str]:
+    """Return the top of the work tree around a folder, named as the file system names it; None outside of any."""
+    return paths.find_top(system.current.find_true_path(folder))
 
 
 def identify_project(program: str, folder: str) -> Project:
@@ -33,7 +36,8 @@ def identify_project(program: str, folder: str) -> Project:
     """
     top = top_of(folder)
     if top is None:
-        return {"key": f"path:{os.path.realpath(folder)}", "name": os.path.basename(os.path.realpath(folder))}
+        real = system.current.find_true_path(folder)
+        return {"key": f"path:{real}", "name": os.path.basename(real)}
     try:
         key = _get_key(program, top, _get_git_dir(top))
     except (ReflectError, OSError):  # not a repository after all

@@ -124,6 +124,18 @@ class System:
         """Return the program to run for `program`; empty if it is a stub without one."""
         return program
 
+    def find_true_path(self, path: str) -> str:
+        """Return the real path of a file or folder, with its names as the file system has them."""
+        return os.path.realpath(path)
+
+    def fold_name(self, name: str) -> str:
+        """Return the same text for all names of one file, however they are typed."""
+        return name
+
+    def find_network_type(self, path: str) -> str:
+        """Return the kind of network file system that a folder is on, such as "nfs4"; empty if it is on none."""
+        return ""
+
 
 class Linux(System):
     """Linux: `/proc`, `renameat2`, file leases."""
@@ -223,6 +235,15 @@ class Linux(System):
         except AttributeError:  # an old C library
             return False
 
+    def find_network_type(self, path: str) -> str:
+        try:
+            with open(_MOUNTS, encoding="utf-8", errors="replace") as table:
+                rows = [line.split() for line in table]
+        except OSError:
+            return ""
+        # In a name of this table, a blank is \\040.
+        return _find_network_mount(path, [(row[1].replace("\\040", " "), row[2]) for row in rows if len(row) > 2])
+
     def is_open_elsewhere(self, path: str, descriptor: int) -> bool:
         try:
             fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
@@ -231,6 +252,23 @@ class Linux(System):
         except OSError:  # a file system without leases
             pass
         return False
+
+
+_MOUNTS = "/proc/self/mounts"
+# File systems that several computers can have mounted at the same time.
+_NETWORK_TYPES = (
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "afpfs", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "webdav",
+    "fuse.sshfs", "fuse.glusterfs", "fuse.ceph",
+)  # fmt: skip
+
+
+def _find_network_mount(path: str, mounts: Sequence[tuple[str, str]]) -> str:
+    """Return the type of the network file system that has a path, from (folder, type) of each mount."""
+    whole = os.path.realpath(path) + "/"
+    around = [(len(folder), at, kind) for at, (folder, kind) in enumerate(mounts)
+              if whole.startswith(folder.rstrip("/") + "/")]  # fmt: skip
+    kind = max(around)[2] if around else ""
+    return kind if kind in _NETWORK_TYPES else ""
 
 
 _CONNECTIONS = "/proc/net/tcp"
@@ -269,6 +307,7 @@ class MacOS(System):
 
     name = "macos"
     _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", 51)  # fsync alone leaves the bytes in the drive's cache
+    _GET_PATH = getattr(fcntl, "F_GETPATH", 50)
     _USER_CACHE_FOLDER = 65538  # _CS_DARWIN_USER_CACHE_DIR: private to this user and machine, in no backup
     _MACHINE_ID_SECONDS = 24 * 3600
     _FOLDER_FACTS = 9  # PROC_PIDVNODEPATHINFO: two records of 152 bytes about a folder and 1,024 for its path
@@ -417,6 +456,35 @@ class MacOS(System):
             return _is_swapped(library.renamex_np(os.fsencode(one), os.fsencode(other), _RENAME_SWAP), other)
         except AttributeError:  # before macOS 10.12
             return False
+
+    def find_true_path(self, path: str) -> str:
+        """Ask for the names: most file systems of a Mac ignore case and the form of accents."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return os.path.realpath(path)
+        try:
+            return self.get_path_of(descriptor) or os.path.realpath(path)
+        finally:
+            os.close(descriptor)
+
+    def get_path_of(self, descriptor: int) -> str:
+        """Return the path of an open file; empty if the system does not tell."""
+        try:
+            return os.fsdecode(fcntl.fcntl(descriptor, self._GET_PATH, bytes(1024)).partition(b"\0")[0])
+        except OSError:
+            return ""
+
+    def fold_name(self, name: str) -> str:
+        from unicodedata import normalize  # for those who ignore folders
+
+        return normalize("NFD", name).casefold()
+
+    def find_network_type(self, path: str) -> str:
+        """Parse `//ada@server/home on /Volumes/home (smbfs, nodev, nosuid)`."""
+        rows = (line.rpartition(" (") for line in self.run([("/sbin/mount",)])[0].splitlines())
+        mounts = [(row[0].partition(" on ")[2], row[2].partition(",")[0].rstrip(")")) for row in rows]
+        return _find_network_mount(path, mounts)
 
     def is_open_elsewhere(self, path: str, descriptor: int) -> bool:
         import ctypes

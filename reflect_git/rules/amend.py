@@ -103,8 +103,9 @@ def plan_amendment(ctx: Context, old: Learning, wanted: AmendRequest) -> Amendme
     if not text:
         raise ReflectError("there is no text left", "give one with --text TEXT", "usage")
     place = target_of(old)
-    around = project_files.load_surroundings(ctx.place, wanted.to)
-    target = target_files.resolve_target(wanted.to, around, old["id"], old["title"]) if wanted.to else place
+    to = project_files.spell_target(ctx.place, wanted.to)
+    around = project_files.load_surroundings(ctx.place, to)
+    target = target_files.resolve_target(to, around, old["id"], old["title"]) if to else place
     new = _build_amended_rule(ctx, old, text, target, wanted)
     if _get_content(new) == _get_content(old):
         raise ReflectError(f"'{old['id']}' says that already, and there", "give --text or --to", code="unchanged")

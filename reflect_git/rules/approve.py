@@ -124,7 +124,7 @@ def plan_approval(ctx: Context, request: Request) -> Proposal:
     request, replaced = request._replace(supersedes=tuple(named), **fields), tuple(named.values())
     now = utc_precise()
     record_id = timed_id("LRN", now)
-    to = request.to or candidate.target
+    to = project_files.spell_target(ctx.place, request.to or candidate.target)
     around = project_files.load_surroundings(ctx.place, to)
     target = target_files.resolve_target(to, around, record_id, _build_title(request, text))
     if not target.is_global:

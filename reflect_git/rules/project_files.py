@@ -12,7 +12,7 @@ from reflect_git import paths
 from reflect_git.capture import service
 from reflect_git.capture.new_signal import redact_project as named
 from reflect_git.errors import ReflectError
-from reflect_git.platform import instruction_files
+from reflect_git.platform import instruction_files, system
 from reflect_git.platform.project import top_of
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.store.local.projects import list_keys, list_other_keys
@@ -143,6 +143,16 @@ def load_key_aliases(store: Store, here: Place) -> dict[str, str]:
     """Map each key to the main key of its project, for projects known by several keys."""
     groups = [[here.normalise_key(key) for key in keys] for keys in list_keys(store)]
     return {key: keys[0] for keys in (*groups, here.keys) for key in keys}
+
+
+def spell_target(here: Place, to: str) -> str:
+    """Return a target `dir:PATH` with the names that the file system has: most of a Mac's ignore case."""
+    kind, _, path = to.partition(":")
+    if kind != "dir" or not path or not here.root:
+        return to
+    found = os.path.relpath(system.current.find_true_path(os.path.join(here.root, *path.split("/"))), here.root)
+    is_same = system.current.fold_name(found) == system.current.fold_name(os.path.normpath(path))
+    return f"dir:{found}" if is_same else to
 
 
 def load_surroundings(here: Place, to: str = "") -> ExistingFiles:

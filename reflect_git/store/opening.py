@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from reflect_git import paths
 from reflect_git.errors import ReflectError
@@ -42,8 +43,34 @@ def open_or_create(root: str, env: Mapping[str, str]) -> Store:
         creation.create_store(root, env)
     store = Store(root, env)
     if is_copied(store):
+        _require_not_shared(store)
         _rename_copied(store)
     return store
+
+
+_IN_USE_SECONDS = 3600.0
+
+
+def _require_not_shared(store: Store) -> None:
+    """Refuse a store on a network file system that another machine has just used: locks do not hold across machines."""
+    host = store.machine.rpartition("-")[0]
+    if not host or host == processes.get_host_name():
+        return
+    kind = system.current.find_network_type(store.root)
+    ago = time.time() - max(map(_get_change_time, (store.private_path(), store.private_path("pending"))))
+    if kind and ago < _IN_USE_SECONDS:
+        raise ReflectError(
+            f"this store is on a network file system ({kind}) and in use on '{host}'",
+            "use it on one machine at a time: wait an hour, or give this one a store of its own with REFLECT_GIT_HOME",
+            "shared-store",
+        )
+
+
+def _get_change_time(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _rename_copied(store: Store) -> None:

@@ -193,7 +193,9 @@ def test_a_read_only_settings_file_is_refused_and_all_else_works(person: Person)
     said = person.run("enable", code=1)
     assert "settings.json' is read-only" in said and "chmod u+w" in said
     assert (settings.read_bytes(), stat.S_IMODE(settings.stat().st_mode)) == (SETTINGS, 0o444)
-    person.at_terminal("approve", person.capture("use pnpm, not npm"), "--to", "global")
+    said = person.at_terminal("approve", person.capture("use pnpm, not npm"), "--to", "global")
+    person.at_terminal("revert", re.findall(r"LRN-\d{8}-\w{8}", said)[0])
+    assert (person.home / ".claude" / "CLAUDE.md").read_bytes() == NOTES
     settings.chmod(0o644)
     person.run("uninstall", "--erase", "--yes")
     assert (person.home / ".claude" / "CLAUDE.md").read_bytes() == NOTES
@@ -230,6 +232,9 @@ def test_a_container_with_another_user_s_store_and_files(person: Person) -> None
     os.chown(notes, 12345, 12345)
     said = person.at_terminal("approve", signal, "--to", "project", code=1)
     assert "belongs to another user" in said and notes.read_bytes() == NOTES
+    said = person.at_terminal("approve", signal, "--to", "global")
+    person.at_terminal("revert", re.findall(r"LRN-\d{8}-\w{8}", said)[0])
+    assert (person.home / ".claude" / "CLAUDE.md").read_bytes() == NOTES
     os.chown(notes, 0, 0)
     os.chown(person.store, 12345, 12345)
     assert "belongs to another user" in person.run("status", code=1)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files, processes, system
 from reflect_git.platform.git import GitMissing, find_git
 from reflect_git.store import opening
@@ -289,6 +290,70 @@ def test_two_machines_with_one_home_lose_nothing(store_home: Path, monkeypatch: 
     assert len(set(names)) == 6
     assert {one["id"] for one in load_signals(store_home)} == set(signals)
     assert {one["id"] for one in reader.read(store).signals} == set(signals)
+
+
+LINUX_MOUNTS = """\
+/dev/sda1 / ext4 rw,relatime 0 0
+tmpfs /run/user/1000 tmpfs rw 0 0
+server:/export/home /home nfs4 rw,vers=4.2 0 0
+//server/more /home/ada\\040b/share cifs rw 0 0
+/dev/sdb1 /home/ada/disk ext4 rw 0 0
+"""
+MAC_MOUNTS = """\
+/dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)
+/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse)
+map auto_home on /System/Volumes/Data/home (autofs, automounted, nobrowse)
+//ada@server/home on /Volumes/home (smbfs, nodev, nosuid, mounted by ada)
+server:/export on /net/my export (nfs)
+"""
+
+
+def test_which_folders_are_on_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mounts").write_text(LINUX_MOUNTS)
+    monkeypatch.setattr(system, "_MOUNTS", str(tmp_path / "mounts"))
+    monkeypatch.setattr(os.path, "realpath", lambda path: path)
+    linux, macos = system.Linux(), SimulatedMacOS()
+    for path, expected in (
+        ("/home/ada", "nfs4"),
+        ("/home/ada b/share/x", "cifs"),
+        ("/home/ada/disk/x", ""),
+        ("/srv", ""),
+    ):
+        assert linux.find_network_type(path) == expected, path
+    monkeypatch.setattr(macos, "run", lambda commands: [MAC_MOUNTS])
+    for path, expected in (("/Users/ada", ""), ("/Volumes/home/ada", "smbfs"), ("/net/my export/ada", "nfs")):
+        assert macos.find_network_type(path) == expected, path
+    monkeypatch.setattr(macos, "run", lambda commands: ["mount: no such thing (\non\n"])
+    monkeypatch.setattr(system, "_MOUNTS", "/nonexistent")
+    assert (macos.find_network_type("/x"), linux.find_network_type("/x"), system.System().find_network_type("/x")) == (
+        "", "", "",
+    )  # fmt: skip
+
+
+def test_a_store_on_a_network_that_another_machine_uses_is_refused(
+    store_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two machines with one home: the second gets a sentence, and may take over once the first one is quiet."""
+
+    def open_on(host: str, kind: str = "nfs4") -> str:
+        machine = SimulatedMacOS()
+        monkeypatch.setattr(machine, "get_machine_id", lambda: f"id of {host}")
+        monkeypatch.setattr(machine, "find_network_type", lambda path: kind)
+        monkeypatch.setattr(processes, "get_host_name", lambda: host)
+        monkeypatch.setattr(system, "current", machine)
+        return opening.open_or_create(str(store_home), os.environ).machine
+
+    name = open_on("desktop")
+    for _ in range(2):
+        with pytest.raises(ReflectError) as refused:
+            open_on("laptop")
+        assert refused.value.message == "this store is on a network file system (nfs4) and in use on 'desktop'"
+        assert "REFLECT_GIT_HOME" in str(refused.value.hint)
+        assert open_on("desktop") == name
+    for folder in ("", "pending"):
+        os.utime(store_home / ".git/reflect" / folder, (time.time() - 7200, time.time() - 7200))
+    assert open_on("laptop").startswith("laptop-")
+    assert open_on("desktop", "").startswith("desktop-"), "on a disk, it was copied"
 
 
 @pytest.mark.parametrize("answer", ["{ sec = , usec = 1 }", "", "sec", "{ sec = x, usec = 0 }"])

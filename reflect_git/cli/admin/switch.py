@@ -26,6 +26,7 @@ from reflect_git.cli.capture_switch import (  # fmt: skip  # fmt: skip
 from reflect_git.cli.context import CliContext
 from reflect_git.cli.options import dry_run_option, json_option
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.platform import system
 from reflect_git.records.ids import utc
 from reflect_git.store import policy
 
@@ -53,7 +54,7 @@ def enable_command(cli: CliContext, project: str | None, dry_run: bool) -> None:
 
 
 def _enable_in_project(store: Store | None, project: str) -> SwitchChange:
-    folder = find_project_folder(os.path.realpath(project))
+    folder = find_project_folder(system.current.find_true_path(project))
     before = get_stored_values(store, IGNORE)
     kept = [value for value in before if value != format_ignore_glob(project)]
     _require_not_ignored(folder, kept)
@@ -105,7 +106,7 @@ def disable_command(cli: CliContext, span: str | None, project: str | None, dry_
 def _disable_in_project(store: Store | None, project: str) -> SwitchChange:
     if not os.path.isdir(project):
         raise ReflectError(f"'{project}' is not a folder", "use the folder of a project", "usage", EXIT_USAGE)
-    folder, before = find_project_folder(os.path.realpath(project)), get_stored_values(store, IGNORE)
+    folder, before = find_project_folder(system.current.find_true_path(project)), get_stored_values(store, IGNORE)
     known = format_ignore_glob(project) in before
     policies: dict[str, Value] = {} if known else {IGNORE: [*before, format_ignore_glob(project)]}
     undo = f"reflect-git enable --project '{folder}'"
