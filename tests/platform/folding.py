@@ -34,8 +34,7 @@ class FoldingMac(SimulatedMacOS):
     def __init__(self, roots: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()
         self.roots = [os.path.realpath(root) for root in roots]
-        self._listdir, self._lexists = os.listdir, os.path.lexists
-        self._lstat = os.lstat
+        self._listdir, self._lstat = os.listdir, os.lstat
         for name in ONE_PATH:
             monkeypatch.setattr(os, name, self._wrap(getattr(os, name), 1))
         for name in TWO_PATHS:

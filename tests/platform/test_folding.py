@@ -23,7 +23,7 @@ from tests.store.store_checks import open_store
 COMPOSED, DECOMPOSED = (unicodedata.normalize(form, "Café") for form in ("NFC", "NFD"))
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def mac(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> FoldingMac:
     found = FoldingMac([str(tmp_path), str(home)], monkeypatch)
     monkeypatch.setattr(system, "current", found)
@@ -39,7 +39,7 @@ def store(store_home: Path, home: Path) -> Store:
     return open_store(store_home)
 
 
-def test_the_simulated_file_system(mac: FoldingMac, tmp_path: Path) -> None:
+def test_the_simulated_file_system(tmp_path: Path) -> None:
     (tmp_path / "Shop").mkdir()
     with open(tmp_path / "SHOP" / f"{COMPOSED}.md", "w") as file:
         file.write("here")
@@ -50,7 +50,7 @@ def test_the_simulated_file_system(mac: FoldingMac, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("real", "typed"), [("Shop", "shop"), (DECOMPOSED, COMPOSED), (COMPOSED, DECOMPOSED)])
-def test_a_project_has_one_key_however_it_is_typed(mac: FoldingMac, tmp_path: Path, real: str, typed: str) -> None:
+def test_a_project_has_one_key_however_it_is_typed(tmp_path: Path, real: str, typed: str) -> None:
     git_program = find_git(os.environ["PATH"])
     (tmp_path / real / "src").mkdir(parents=True)
     assert identify_project(git_program, str(tmp_path / typed))["key"] == f"path:{tmp_path / real}"
@@ -61,9 +61,7 @@ def test_a_project_has_one_key_however_it_is_typed(mac: FoldingMac, tmp_path: Pa
 
 
 @pytest.mark.parametrize(("real", "typed"), [("Secret", "secret"), (DECOMPOSED, COMPOSED)])
-def test_an_ignored_folder_is_ignored_however_it_is_typed(
-    mac: FoldingMac, store: Store, tmp_path: Path, real: str, typed: str
-) -> None:
+def test_an_ignored_folder_is_ignored_however_it_is_typed(store: Store, tmp_path: Path, real: str, typed: str) -> None:
     """The client reports the folder as the file system names it, and a person typed another name."""
     (tmp_path / real / "deep").mkdir(parents=True)
     store.git.run("config", "--add", "reflect.ignore", str(tmp_path / typed))
@@ -73,7 +71,7 @@ def test_an_ignored_folder_is_ignored_however_it_is_typed(
     assert not service.is_ignored(store, str(tmp_path / f"{real}2"))
 
 
-def test_a_file_in_another_case_gets_the_rule_and_keeps_its_name(mac: FoldingMac, store: Store, home: Path) -> None:
+def test_a_file_in_another_case_gets_the_rule_and_keeps_its_name(store: Store, home: Path) -> None:
     capture_signal(store, PNPM)
     before = (home / "Shop" / "Claude.md").read_bytes()
     here = open_queue(store, os.environ)
@@ -85,7 +83,7 @@ def test_a_file_in_another_case_gets_the_rule_and_keeps_its_name(mac: FoldingMac
     assert (home / "Shop" / "Claude.md").read_bytes() == before
 
 
-def test_a_folder_of_a_project_is_one_target_however_it_is_typed(mac: FoldingMac, store: Store, home: Path) -> None:
+def test_a_folder_of_a_project_is_one_target_however_it_is_typed(store: Store, home: Path) -> None:
     (home / "Shop" / "Packages" / "Web").mkdir(parents=True)
     capture_signal(store, PNPM)
     here = open_queue(store, os.environ)
