@@ -142,7 +142,7 @@ class _RunningPanel:
         return {"name": name, "value": value, "url": f"{self._origin}{self._base}"}
 
     def list_pages(self) -> list[str]:
-        rule = json.loads(self.get("rules.json"))["data"]["rules"][12]["id"]
+        rule = json.loads(self.get("rules.json?scope=here"))["data"]["rules"][12]["id"]
         incident = json.loads(self.get("incidents.json"))["data"]["incidents"][0]["key"]
         previews = [f"edit?id={rule}&text=Another+wording.", f"revert?name={rule}"]
         return [*PAGES, f"rule?id={rule}", f"incident?key={incident}", *previews]

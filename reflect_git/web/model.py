@@ -133,8 +133,10 @@ class Panel:
 
     @property
     def events(self) -> SessionEvents:
-        aliases = project_files.load_key_aliases(self.store, self.ctx.place)
-        return self.keep("events", lambda: SessionEvents(self.ctx.scan, aliases))
+        def load() -> SessionEvents:
+            return SessionEvents(self.ctx.scan, project_files.load_key_aliases(self.store, self.ctx.place))
+
+        return self.keep("events", load)
 
     @property
     def effects(self) -> dict[str, RuleEffect]:
