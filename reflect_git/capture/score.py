@@ -286,19 +286,20 @@ def _score_text(text: str, via: str, context: Mapping[str, Any]) -> ScoreResult:
     height = compute_log_odds(seen, known, lasting)
     framed = may_name_tool(seen)
     added = _find_user_phrase(seen.lines, known.user_phrases)
+    from_now_on = says_from_now_on(seen)
     if not added and via != "feedback" and (is_praise(seen) or is_liking(seen)):
         return _score_praise(seen, height, context, limits)
-    if not (framed or added or reaches_limit(height, via, limits)):
+    if not (framed or added or from_now_on or reaches_limit(height, via, limits)):
         return ScoreResult(to_probability(height), False, "none", 1, False, "")
     said, framed = choose_sentence(seen.lines, framed, known)
-    height = max(height, limits["certain"] if framed else limits["confident"] if added else height)
+    height = max(height, limits["certain"] if framed else limits["confident"] if added or from_now_on else height)
     if not reaches_limit(height, via, limits):
         return ScoreResult(to_probability(height), False, "none", 1, False, "")
     of_all = is_about_all_projects(seen)
-    lasts = framed or of_all or states_rule(seen) or lasting >= limits["durable"]
+    lasts = framed or of_all or from_now_on or states_rule(seen) or lasting >= limits["durable"]
     kind = "correction" if framed else TYPE_BY_PHRASE_KIND[added] if added else _find_type(seen, known)
     is_standing = lasting >= limits["standing"] and is_short_statement(seen)
-    confidence = max(2 if added or of_all or is_standing else 1, get_confidence(height, lasting, limits))
+    confidence = max(2 if added or of_all or from_now_on or is_standing else 1, get_confidence(height, lasting, limits))
     text = score_features.clip_sentence(said)
     return ScoreResult(to_probability(height), True, kind, confidence, lasts, text, is_standing)
 
@@ -470,6 +471,7 @@ _STANDING_WORDS, _RUN_WORDS, _PURPOSE_WORDS, _WHEN_WORDS, _JOINING_WORDS = (
 )  # fmt: skip
 _WHEN_WIDE = tuple(_WORD_LISTS["when_wide"])
 _STANDING_PHRASES = tuple(f" {phrase} " for phrase in _WORD_LISTS["standing_phrases"])
+_FROM_NOW_ON_PHRASES = tuple(f" {phrase} " for phrase in _WORD_LISTS["from_now_on"])
 _CORRECTION_PHRASES = tuple(f" {phrase} " for phrase in _WORD_LISTS["corrections"])
 _LIKING_PHRASES = tuple(f" {phrase} " for phrase in _WORD_LISTS["likings"])
 _PRAISE_PHRASES = frozenset(_WORD_LISTS["praise"])
@@ -497,6 +499,12 @@ def states_rule(seen: MessageFeatures) -> bool:
         or is_command
         or _has_phrase(seen, _STANDING_PHRASES, _WORD_LISTS["standing_wide"])
     )
+
+
+def says_from_now_on(seen: MessageFeatures) -> bool:
+    """Return whether a short message says that it holds from now on, also as a question: "could you from now on …?"."""
+    is_short = count_words(" ".join(seen.wording)) <= _MAX_RULE_WORDS
+    return is_short and _has_phrase(seen, _FROM_NOW_ON_PHRASES, _WORD_LISTS["from_now_on_wide"])
 
 
 def is_correction_or_command(seen: MessageFeatures) -> bool:

@@ -71,6 +71,23 @@ def test_a_word_of_thanks_does_not_hide_a_rule(text: str) -> None:
     assert found.is_signal and found.is_standing
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "could you from now on test the lamps of the room that you changed, not of the whole house?",
+        "going forward can you put the room into the name?", "könntest du künftig die Lampen im Flur zuerst prüfen?",
+        "est-ce que tu peux désormais nommer les lampes en anglais ?", "¿puedes a partir de ahora medir en gramos?",
+    ],
+)  # fmt: skip
+def test_what_holds_from_now_on_lasts_even_if_it_is_a_question(text: str) -> None:
+    found = verdict(text)
+    assert found.is_signal and found.durable and found.confidence >= 2
+
+
+def test_later_is_not_from_now_on() -> None:
+    assert not verdict("这个以后再说").durable
+
+
 @pytest.mark.parametrize("text", ["great, thanks! now dim the hallway lamp", "ok? weights in grams, integers?"])
 def test_a_word_of_thanks_makes_no_rule_of_a_task(text: str) -> None:
     assert not verdict(text).is_standing

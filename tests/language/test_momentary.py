@@ -17,7 +17,7 @@ REMARKS = [
     "il manque la légende", "das Menü geht immer noch nicht", "le menu ne marche toujours pas",
     "die Warnung ist immer noch da", "l'alerte est toujours là", "el aviso sigue ahí", "the banner is still there",
     "schau nochmal in den Verlauf, da steht der Grund", "look at the trace again", "no, prima fammi vedere la query",
-    "no need to convert the old fonts, they go away next week",
+    "no need to convert the old fonts, they go away next week", "这个以后再说",
 ]  # fmt: skip
 
 
