@@ -97,6 +97,11 @@ def projects_dir(env: Mapping[str, str]) -> str:
     return os.path.join(config_dir(env), "projects")
 
 
+def sessions_folder(root: str) -> str:
+    """Return the client's name for the folder of a project's transcripts."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in root)
+
+
 def resource_path(*parts: str) -> str:
     """Return the path of a file of hooks/ or templates/: next to the package in a checkout, inside it in a wheel."""
     beside = os.path.join(os.path.dirname(_PACKAGE), *parts)

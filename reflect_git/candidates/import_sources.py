@@ -8,22 +8,31 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
+from reflect_git.candidates import import_claude_mem, import_ecc
+from reflect_git.candidates.import_texts import (
+    Folders,
+    ImportedText,
+    ImportResult,
+    find_session_folder,
+    get_change_time,
+    read_bytes,
+    read_text,
+    to_utc,
+)
 from reflect_git.candidates.statements import get_front_matter, parse_statements
 from reflect_git.capture.new_signal import build_signal_from_input
-from reflect_git.capture.service import get_project
+from reflect_git.capture.service import get_project, is_ignored
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.platform import files
-from reflect_git.records.ids import plural, utc, utc_precise
+from reflect_git.platform.project import top_of
+from reflect_git.records.ids import plural, utc_precise
 from reflect_git.redact import join_redacted, redact
 from reflect_git.store import append
+from reflect_git.store.local import projects
 
 if TYPE_CHECKING:
     from reflect_git.records.schema import Project, Signal
@@ -32,14 +41,14 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 CLAUDE_REFLECT, AUTO_MEMORY, LEARNINGS_MD = "claude-reflect", "auto-memory", "learnings-md"
-KINDS = (CLAUDE_REFLECT, AUTO_MEMORY, LEARNINGS_MD)
+CLAUDE_MEM, ECC = "claude-mem", "ecc"
+KINDS = (CLAUDE_REFLECT, CLAUDE_MEM, ECC, AUTO_MEMORY, LEARNINGS_MD)
 _COMMAND_HINTS = {
     AUTO_MEMORY: "reflect-git import auto-memory FILE",
     LEARNINGS_MD: "reflect-git import learnings-md FILE",
 }
 _QUEUE_FILE, _INDEX_FILE = "learnings-queue.json", "MEMORY.md"
 _MEMORY_GLOBS = ("*/memory/*.md", "memory/*.md", "*.md")
-_MAX_BYTES = 16 << 20
 _MIN_WORDS = 3
 _MAX_NAMED, _MAX_NAMED_LENGTH = 3, 40  # of the texts that are too short: how many to name, and with how many characters
 _LOCK_SECONDS = 10.0
@@ -50,7 +59,6 @@ _METADATA = re.compile(
 )
 _STATUS_SUFFIX = re.compile(r"\s*\((?:confirmed|unconfirmed|verified)[^)]*\)\s*$", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[[^\]]*\]\([^)]*\.md\)")
-_CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 _REASON = re.compile(r"[*_]*(?:why|how(?: to apply)?|reasons?|rationale)[*_]*:", re.IGNORECASE)
 _NOTE_KIND = re.compile(r"^\s*type:\s*[\"']?(\w+)", re.MULTILINE)
 _TYPES_BY_NOTE_KIND = {"feedback": "convention"}
@@ -62,34 +70,36 @@ _TYPES_BY_ENTRY_KIND = {
 }
 
 
-@dataclass(frozen=True)
-class ImportedText:
-    """One text that another tool noted; `folder` is where it was said, empty for anywhere."""
+def read_source(kind: str, env: Mapping[str, str], path: str, store: Store | None, here: str = "") -> ImportResult:
+    """Read the texts of another tool from its usual place or from `path`, without those of ignored projects.
 
-    text: Redacted
-    type: str
-    timestamp: str
-    file: str
-    folder: str = ""
-    context: Redacted | None = None
-
-
-@dataclass(frozen=True)
-class ImportResult:
-    """The texts in a source, and why some files or entries were left out."""
-
-    texts: list[ImportedText]
-    left_out: list[str]
+    `here`: the folder that the user is in; it is known, like those with sessions.
+    """
+    got = _read(kind, env, path, store, here)
+    short = [kept for kept in got.texts if _is_short(kept)]
+    ignored = {folder for folder in {kept.folder for kept in got.texts} if store and is_ignored(store, folder)}
+    left = [kept for kept in got.texts if kept.folder not in ignored and not _is_short(kept)]
+    shown = [kept for kept in short if kept.folder not in ignored]
+    return ImportResult(left, [*got.left_out, *_report_short(shown)])
 
 
-def read_source(kind: str, env: Mapping[str, str], path: str) -> ImportResult:
-    """Read the texts of another tool from its usual place or from `path`."""
+def _read(kind: str, env: Mapping[str, str], path: str, store: Store | None, here: str) -> ImportResult:
+    if kind == ECC:
+        folders = [os.path.abspath(path)] if path else import_ecc.list_usual_folders(env)
+        if folders and os.path.exists(folders[0]):
+            return import_ecc.read_folders(folders)
+        raise _missing_error(kind, path or "~/.local/share/ecc-homunculus")
     place = os.path.abspath(path or _get_usual_path(kind, env))
     if not os.path.exists(place):
-        raise ReflectError(f"there is no '{place}'", f"give the path: reflect-git import {kind} PATH", "no-source")
-    got = _read_queue(place) if kind == CLAUDE_REFLECT else _read_markdown(kind, place)
-    short = [kept for kept in got.texts if _is_short(kept)]
-    return ImportResult([kept for kept in got.texts if not _is_short(kept)], [*got.left_out, *_report_short(short)])
+        raise _missing_error(kind, place)
+    if kind == CLAUDE_MEM:
+        known = [*(projects.list_folders(store) if store else ()), *([top_of(here) or here] if here else ())]
+        return import_claude_mem.read_database(place, Folders(env, known))
+    return _read_queue(place) if kind == CLAUDE_REFLECT else _read_markdown(kind, place)
+
+
+def _missing_error(kind: str, place: str) -> ReflectError:
+    return ReflectError(f"there is no '{place}'", f"give the path: reflect-git import {kind} PATH", "no-source")
 
 
 def _is_short(kept: ImportedText) -> bool:
@@ -115,6 +125,8 @@ def _get_usual_path(kind: str, env: Mapping[str, str]) -> str:
         raise ReflectError("which file is to be imported?", f"reflect-git import {kind} PATH", "usage", EXIT_USAGE)
     if kind == AUTO_MEMORY:
         return paths.projects_dir(env)
+    if kind == CLAUDE_MEM:
+        return import_claude_mem.get_usual_path(env)
     # claude-reflect does not know CLAUDE_CONFIG_DIR.
     usual = [os.path.join(folder, _QUEUE_FILE) for folder in (paths.config_dir(env), f"{paths.home_dir(env)}/.claude")]
     return next(filter(os.path.exists, usual), usual[0])
@@ -123,7 +135,7 @@ def _get_usual_path(kind: str, env: Mapping[str, str]) -> str:
 def _read_queue(path: str) -> ImportResult:
     """Read a claude-reflect queue: a JSON list of matched messages, each with a kind, a time and a project."""
     try:
-        items = json.loads(_read_bytes(path))
+        items = json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise _bad_queue_error(path, str(error)) from None
     if not isinstance(items, list):
@@ -140,7 +152,7 @@ def _parse_queue_entry(item: Mapping[str, Any], path: str) -> ImportedText:
         str(item.get("sentiment")), "correction"
     )
     return ImportedText(
-        redact(item["message"].strip()), kind, _to_utc(item.get("timestamp")), path, str(item.get("project") or "")
+        redact(item["message"].strip()), kind, to_utc(item.get("timestamp")), path, str(item.get("project") or "")
     )
 
 
@@ -172,7 +184,7 @@ def _read_markdown(kind: str, path: str) -> ImportResult:
 
 def _read_memory(file: Path) -> Iterator[ImportedText]:
     """Yield the facts in one of Claude's memory notes, with their reasons; skip index lines that link to a note."""
-    text, folder, when = redact(_read_text(file)), _find_session_folder(file.parent.parent), _get_change_time(file)
+    text, folder, when = redact(read_text(file)), find_session_folder(file.parent.parent), get_change_time(file)
     kind = _TYPES_BY_NOTE_KIND.get(_get_note_kind(text), "discovery")
     for said in _group_reasons(_list_texts(file, text)):
         if file.name != _INDEX_FILE or not _NOTE_LINK.search(said[0]):
@@ -198,11 +210,11 @@ def _get_note_kind(text: str) -> str:
 
 def _read_learnings(file: Path) -> Iterator[ImportedText]:
     """Yield the learnings in a Markdown file."""
-    for text in _list_texts(file, redact(_read_text(file))):
+    for text in _list_texts(file, redact(read_text(file))):
         if _METADATA.match(text):
             continue
         yield ImportedText(
-            redact(_STATUS_SUFFIX.sub("", text)), "convention", _get_change_time(file), str(file), str(file.parent)
+            redact(_STATUS_SUFFIX.sub("", text)), "convention", get_change_time(file), str(file), str(file.parent)
         )
 
 
@@ -216,52 +228,6 @@ def _list_texts(file: Path, text: Redacted) -> Iterator[Redacted]:
         if said.line not in seen:
             seen.add(said.line)
             yield redact(said.text)
-
-
-def _read_text(file: Path) -> str:
-    try:
-        return _read_bytes(str(file)).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ReflectError(f"'{file}' is not UTF-8 text", "give a file of Markdown", code="bad-source") from None
-
-
-def _find_session_folder(project: Path) -> str:
-    """Return the folder in which a project's sessions ran, from its transcripts; the folder name alone is ambiguous."""
-    for transcript in sorted(project.glob("*.jsonl")):
-        try:
-            match = _CWD.search(files.read_regular(str(transcript), 1 << 16))
-        except OSError:
-            continue
-        if match:
-            try:
-                return str(json.loads(match[1]))
-            except ValueError:
-                continue
-    return ""
-
-
-def _read_bytes(path: str) -> bytes:
-    """Read a file up to the size limit."""
-    if not os.path.isfile(path):
-        raise ReflectError(f"'{path}' is not a file", "give one", code="bad-source")
-    with open(path, "rb") as file:
-        data = file.read(_MAX_BYTES + 1)
-    if len(data) > _MAX_BYTES:
-        raise ReflectError(f"'{path}' is larger than {_MAX_BYTES >> 20} MiB", "split it", code="bad-source")
-    return data
-
-
-def _to_utc(value: Any) -> str:
-    """Return a timestamp in UTC; the current time if it cannot be parsed."""
-    try:
-        moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    except ValueError:
-        return utc()
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _get_change_time(file: Path) -> str:
-    return utc(min(file.stat().st_mtime, time.time()))
 
 
 def build_signals(
@@ -279,16 +245,18 @@ def build_signals(
 
 
 def _load_known_keys(scan: Scan, kind: str) -> set[str]:
-    """Return the keys of signals that were imported from this kind of source."""
+    """Return the keys of what was imported from this kind of source, and of all imports that expired."""
     rows = scan.get_signals(row for row in scan.rows if scan.columns["trust"][row] == "imported")
-    return {signal["key"] for signal in rows if signal["meta"].get("imported") == kind}
+    live = {signal["key"] for signal in rows if signal["meta"].get("imported") == kind}
+    return live | {line[0] for line in scan.history.tally_lines if line[5] == "imported"}
 
 
 def _build_signal(kind: str, kept: ImportedText, store: Store | None, env: Mapping[str, str]) -> Signal:
     facts = {
         "type": kept.type, "content": kept.text, "context": kept.context or kept.text, "timestamp": kept.timestamp,
         "trust": "imported", "confidence": 1, "source": {"hook": "import", "file": kept.file},
-        "project": _find_project(store, kept.folder), "meta": {"imported": kind, "durable": True}, "tags": [kind],
+        "project": _find_project(store, kept.folder), "tags": [kind],
+        "meta": {**kept.meta, "imported": kind, "durable": True},
     }  # fmt: skip
     return build_signal_from_input(facts, store.machine if store else "", utc_precise(), paths.home_dir(env))
 

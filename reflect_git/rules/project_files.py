@@ -244,12 +244,7 @@ def find_path_projects(learnings: Iterable[Learning], home: str) -> Iterator[str
 
 def memory_dir(here: Place) -> str:
     """Return the folder of the client's own memory of a project."""
-    return os.path.join(here.config, "projects", sessions_folder(here.root), "memory")
-
-
-def sessions_folder(root: str) -> str:
-    """Return the client's name for the folder of a project's transcripts."""
-    return "".join(c if c.isascii() and c.isalnum() else "-" for c in root)
+    return os.path.join(here.config, "projects", paths.sessions_folder(here.root), "memory")
 
 
 def _list_markdown(folder: str) -> list[str]:

@@ -21,7 +21,6 @@ from reflect_git.cli.context import CliContext
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.guards import table
 from reflect_git.records.ids import utc_precise
-from reflect_git.rules import project_files
 from reflect_git.store import machines, policy
 
 _SESSION = "5f0c9a52-7d0e-4c7e-9a53-0d3a5c1f2b10"
@@ -152,7 +151,7 @@ class _Demo:
 
     def _write_session(self) -> Path:
         """Write a transcript that looks like a session of a few minutes ago. Return its path."""
-        folder = project_files.sessions_folder(str(self._project))
+        folder = paths.sessions_folder(str(self._project))
         path = self._home / ".claude" / "projects" / folder / f"{_SESSION}.jsonl"
         path.parent.mkdir(parents=True)
         with open(paths.resource_path("templates", "demo", "session.jsonl"), encoding="utf-8") as file:
@@ -215,7 +214,7 @@ class _Demo:
 
     def _shorten_path(self, word: str) -> str:
         """Shorten a path to the form that a user of that home would see."""
-        short = word.replace(project_files.sessions_folder(str(self._project)), "…")
+        short = word.replace(paths.sessions_folder(str(self._project)), "…")
         return short.replace(str(self._home), "~")
 
     def _run_json(self, *words: str) -> Any:

@@ -15,7 +15,7 @@ from reflect_git import paths
 from reflect_git.candidates import import_sources
 from reflect_git.capture import service, sessions
 from reflect_git.capture.mine import get_size
-from reflect_git.cli.context import CliContext, one_line, printable, terminal_width
+from reflect_git.cli.context import CliContext, get_cwd, one_line, printable, terminal_width
 from reflect_git.cli.options import SubcommandGroup, dry_run_option, json_option, yes_option
 from reflect_git.cli.output import candidate_view
 from reflect_git.cli.output.history_view import format_day
@@ -74,7 +74,7 @@ def transcripts(cli: CliContext, path: str | None, since: str | None, dry_run: b
 
 def _import_signals(cli: CliContext, kind: str, path: str | None, dry_run: bool) -> None:
     store = cli.find_store() if dry_run else cli.open_store()
-    got = import_sources.read_source(kind, cli.env, path or "")
+    got = import_sources.read_source(kind, cli.env, path or "", store, get_cwd())
     for why in got.left_out:
         cli.print_note(click.style(printable(f"warning: {why}"), fg="yellow"))
     made = import_sources.build_signals(kind, got.texts, store, cli.scan(store) if store else None, cli.env)
@@ -115,6 +115,14 @@ def _register_source(kind: str, text: str) -> None:
 
 
 _register_source(import_sources.CLAUDE_REFLECT, "Import the queue of claude-reflect.")
+_register_source(
+    import_sources.CLAUDE_MEM,
+    "Import what claude-mem observed in sessions, and its summaries, from its database.",
+)
+_register_source(
+    import_sources.ECC,
+    "Import what the continuous-learning skills of ECC learned: instincts and learned skills.",
+)
 _register_source(
     import_sources.AUTO_MEMORY,
     "Import the notes that Claude Code wrote by itself, for every project or from one folder.",
