@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reflect_git import paths
-from reflect_git.candidates import import_claude_mem, import_ecc
-from reflect_git.candidates.import_texts import (
+from reflect_git.candidates import import_memories
+from reflect_git.candidates.import_memories import (
     Folders,
     ImportedText,
     ImportResult,
@@ -85,16 +85,16 @@ def read_source(kind: str, env: Mapping[str, str], path: str, store: Store | Non
 
 def _read(kind: str, env: Mapping[str, str], path: str, store: Store | None, here: str) -> ImportResult:
     if kind == ECC:
-        folders = [os.path.abspath(path)] if path else import_ecc.list_usual_folders(env)
+        folders = [os.path.abspath(path)] if path else import_memories.list_ecc_folders(env)
         if folders and os.path.exists(folders[0]):
-            return import_ecc.read_folders(folders)
+            return import_memories.read_ecc(folders)
         raise _missing_error(kind, path or "~/.local/share/ecc-homunculus")
     place = os.path.abspath(path or _get_usual_path(kind, env))
     if not os.path.exists(place):
         raise _missing_error(kind, place)
     if kind == CLAUDE_MEM:
         known = [*(projects.list_folders(store) if store else ()), *([top_of(here) or here] if here else ())]
-        return import_claude_mem.read_database(place, Folders(env, known))
+        return import_memories.read_claude_mem(place, Folders(env, known))
     return _read_queue(place) if kind == CLAUDE_REFLECT else _read_markdown(kind, place)
 
 
@@ -126,7 +126,7 @@ def _get_usual_path(kind: str, env: Mapping[str, str]) -> str:
     if kind == AUTO_MEMORY:
         return paths.projects_dir(env)
     if kind == CLAUDE_MEM:
-        return import_claude_mem.get_usual_path(env)
+        return import_memories.get_claude_mem_path(env)
     # claude-reflect does not know CLAUDE_CONFIG_DIR.
     usual = [os.path.join(folder, _QUEUE_FILE) for folder in (paths.config_dir(env), f"{paths.home_dir(env)}/.claude")]
     return next(filter(os.path.exists, usual), usual[0])

@@ -8,7 +8,7 @@ from reflect_git.redact import flatten, format_redacted, join_redacted, redact, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from typing import Any, Optional
 
     from reflect_git.capture.new_signal import Facts
@@ -21,10 +21,17 @@ _SENTENCE_LIMIT = 300
 _MAX_LISTED = 10
 _MAX_FILES = 20
 _MAX_LESSONS = 12
+# All lessons of a session together are a hundredth of what was said, so that a month of them fits on a page.
+_LESSON_SHARE = 100
+_MIN_LESSON_CHARS = 200
 _MIN_LESSON_WORDS = 5
 _MIN_GOAL_WORDS = 3
 _POLITE_WORDS = frozenset(
     "please now ok okay then next and also can could would you we let's lets us i want to need".split()
+)
+# "Run the tests again" does not change what a session is about.
+_FOLLOW_UP_WORDS = frozenset(
+    "run show explain commit push print open read list tell try continue proceed start".split()
 )
 _EDIT_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 
@@ -41,7 +48,7 @@ class SessionSummary:
         self.todos: list[str] = []
         self.files: dict[str, None] = {}
         self.tools: dict[str, int] = {}
-        self.lessons: dict[str, Redacted] = {}
+        self.lessons: dict[str, tuple[int, Redacted]] = {}  # with how telling each is
         self.chars = 0
 
     def add_turn(self, turn: Turn) -> None:
@@ -52,7 +59,7 @@ class SessionSummary:
             self.last = turn
         if turn.kind in ("user", "assistant"):
             self.chars += len(turn.text)
-            self._add_lessons(turn.text)
+            self._add_lessons(turn.text, turn.kind == "user")
         if turn.kind == "user":
             self._add_prompt(turn)
         elif turn.kind == "assistant":
@@ -70,8 +77,8 @@ class SessionSummary:
             # From the redacted message: a dropped line may be what marks the next one as a secret.
             self.goal = flatten(redact(_get_own_text(turn.text)), _GOAL_LIMIT, "") or self.goal
 
-    def _add_lessons(self, text: Redacted) -> None:
-        """Collect the sentences that state a fact, a cause or a decision; of many, the last ones stay."""
+    def _add_lessons(self, text: Redacted, is_typed: bool) -> None:
+        """Collect the sentences that state a fact, a cause or a decision."""
         if len(text) > _READ_LIMIT:
             return
         lower = text.casefold()
@@ -82,7 +89,19 @@ class SessionSummary:
             is_lesson = any(cue in plain for cue in _get_cues("cues")) and not plain.rstrip().endswith("?")
             if is_lesson and len(plain.split()) >= _MIN_LESSON_WORDS and not plain.startswith(_get_cues("empty")):
                 self.lessons.pop(plain, None)
-                self.lessons[plain] = flatten(redact(sentence), _SENTENCE_LIMIT)
+                self.lessons[plain] = _rate_lesson(sentence) + is_typed, flatten(redact(sentence), _SENTENCE_LIMIT)
+
+    def choose_lessons(self, known: Collection[str]) -> list[Redacted]:
+        """Return the most telling lessons, the later one of two, in order; without `known` texts."""
+        new = {plain: found for plain, found in self.lessons.items() if " ".join(plain.split()) not in known}
+        ranked = sorted(enumerate(new.items()), key=lambda one: (-one[1][1][0], -one[0]))
+        room, chosen = max(_MIN_LESSON_CHARS, self.chars // _LESSON_SHARE), set[str]()
+        for _, (plain, _) in ranked[:_MAX_LESSONS]:
+            room -= len(plain)
+            if room < 0 and chosen:
+                break
+            chosen.add(plain)
+        return [text for plain, (_, text) in new.items() if plain in chosen]
 
     def _add_tool_call(self, turn: Turn) -> None:
         self.tools[turn.tool] = self.tools.get(turn.tool, 0) + 1
@@ -98,6 +117,14 @@ class SessionSummary:
             self.failing = command if turn.is_error and isinstance(command, str) else ""
 
 
+def _rate_lesson(sentence: str) -> int:
+    """Return how telling a lesson is: it states a cause or an agreement, and it names a number, a name or code."""
+    plain = sentence.casefold()
+    has_code = any(char.isdigit() or char in "`/_" for char in sentence)
+    has_name = any(word[:1].isupper() for word in sentence.split()[1:])
+    return 2 * any(cue in plain for cue in _get_cues("strong")) + (has_code or has_name)
+
+
 def _get_cues(name: str) -> tuple[str, ...]:
     return tuple(load_table("lessons")[name])
 
@@ -109,7 +136,8 @@ def _get_own_text(text: str) -> str:
 def _is_task(asked: str) -> bool:
     words = score_features.normalize_text(asked).split()
     begins = [word for word in words[:4] if word not in _POLITE_WORDS]
-    return len(words) >= _MIN_GOAL_WORDS and bool(begins) and begins[0] in score_features.TASK_WORDS
+    is_task = bool(begins) and begins[0] in score_features.TASK_WORDS - _FOLLOW_UP_WORDS
+    return is_task and len(words) >= _MIN_GOAL_WORDS and not asked.rstrip().endswith("?")
 
 
 def _get_open_todos(given: Any) -> list[str]:
@@ -133,7 +161,7 @@ def build_facts(turns: Iterable[Turn], decisions: Sequence[Redacted]) -> Optiona
     todos, failing = [_redact_line(todo) for todo in ending.todos], _redact_line(ending.failing)
     decided = list(decisions)[-_MAX_LISTED:]
     known = {" ".join(one.casefold().split()) for one in decided}
-    lessons = [text for plain, text in ending.lessons.items() if " ".join(plain.split()) not in known][-_MAX_LESSONS:]
+    lessons = ending.choose_lessons(known)
     return {
         "type": "summary",
         "family": "summary",

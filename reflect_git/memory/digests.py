@@ -30,6 +30,7 @@ _DECISIONS_SINCE = 45 * DAY  # older weeks are not made up for; decisions do not
 _MAX_BYTES = 44_000  # of the lines of one record, which may have 64 KiB
 _MAX_IDS = 1_200  # in one line; a line with more is split
 _TEXT_LIMIT, _FAILURE_LIMIT = 220, 140
+_FROM_SUMMARIES = ("decided/", "learned/")  # keys of what a summary says besides what was worked on
 SECTION_BY_TYPE = {
     "correction": "learned", "convention": "learned", "command": "learned", "gotcha": "learned",
     "discovery": "learned", "failure": "broken", "pattern": "noticed", "project_friction": "noticed",
@@ -111,7 +112,8 @@ def list_signal_items(signal: Mapping[str, Any]) -> Iterator[Item]:
     meta = signal["meta"]
     outcome = str(meta.get("outcome") or "")
     goal = shorten(signal["content"], _TEXT_LIMIT // 2)
-    yield Item(record_id, time, "worked", record_id, f"{goal} → {shorten(outcome, 100)}" if outcome else goal, trust)
+    about = f"worked/{digest(goal.casefold())[:16]}"
+    yield Item(record_id, time, "worked", about, f"{goal} → {shorten(outcome, 100)}" if outcome else goal, trust)
     for name, section in (("decisions", "decided"), ("lessons", "learned"), ("todos", "open")):
         for text in meta.get(name) or ():
             line = shorten(str(text))
@@ -149,7 +151,20 @@ def build_lines(items: Iterable[Item]) -> list[DigestLine]:
         ids = list(dict.fromkeys(item.id for item in group))
         trust = max((item.trust for item in group), key=schema.TRUSTS.index)
         lines.append({"section": section, "text": best.text, "ids": ids, "key": key, "trust": trust})
-    return sort_lines(lines)
+    return sort_lines(_drop_repeated(lines))
+
+
+def _drop_repeated(lines: Iterable[DigestLine]) -> list[DigestLine]:
+    """Drop what a summary repeats of a signal: a decision is a correction as well.
+
+    No id is lost: a summary has a line of its own about what was worked on.
+    """
+    listed = list(lines)
+    said = {line["text"].casefold() for line in listed if not line["key"].startswith(_FROM_SUMMARIES)}
+    return [
+        line for line in listed
+        if not line["key"].startswith(_FROM_SUMMARIES) or line["text"].casefold() not in said
+    ]  # fmt: skip
 
 
 def sort_lines(lines: Iterable[DigestLine]) -> list[DigestLine]:
@@ -169,7 +184,7 @@ def merge_lines(lines: Iterable[DigestLine]) -> list[DigestLine]:
             continue
         known["ids"] = list(dict.fromkeys([*known["ids"], *line["ids"]]))
         known["trust"] = max(known["trust"], line["trust"], key=schema.TRUSTS.index)
-    return sort_lines(found.values())
+    return sort_lines(_drop_repeated(found.values()))
 
 
 def is_enabled(store: Store) -> bool:

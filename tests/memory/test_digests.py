@@ -18,7 +18,7 @@ from reflect_git.store import append, policy
 from reflect_git.store.index import Index
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
-from tests.conftest import RunCli
+from tests.conftest import RunCli, wait_for_background
 from tests.store.operations import DAY
 from tests.store.store_checks import capture, open_store, require_promises
 
@@ -40,9 +40,10 @@ def add(store: Store, when: float, content: str, **more: Any) -> str:
         "context": "", "key": content[:16], "meta": {}, "tags": ["Bash"], **more,
     }  # fmt: skip
     base = BASE.setdefault("signal", dict(capture(store, "the first remark")))
+    name = content + fields.pop("id_of", "")
     made = {
         **base, **fields, "content": content, "timestamp": utc(when), "stored": f"{utc(when)[:-1]}.000Z",
-        "id": get_signal_id(utc(when), content, "test"),
+        "id": get_signal_id(utc(when), name, "test"),
     }  # fmt: skip
     append.append_new(store, [made])
     return str(made["id"])
@@ -178,6 +179,27 @@ def test_a_summary_gives_decisions_lessons_and_open_work(store: Store) -> None:
     assert all(line["ids"] == [made] for line in one["lines"]) and one["figures"]["text_chars"] == 9000
 
 
+def test_sessions_about_one_thing_are_one_line_and_nothing_is_said_twice(store: Store) -> None:
+    meta = {
+        "outcome": "Added it.",
+        "decisions": ["use pnpm, not npm"],
+        "lessons": ["CI reads the lock file"],
+        "chars": 1,
+    }
+    summaries = [
+        add(store, MONDAY + at, "add a date picker", type="summary", trust="assistant", meta=meta, key=f"s{at}",
+            id_of=str(at)) for at in range(3)
+    ]  # fmt: skip
+    said = add(store, MONDAY + 5, "use pnpm, not npm", type="correction", trust="user_typed")
+    run(store, MONDAY + 9 * DAY)
+    (one,) = load(store)
+    assert [(line["section"], line["text"], line["ids"]) for line in one["lines"]] == [
+        ("worked", "add a date picker → Added it.", summaries),
+        ("learned", "CI reads the lock file", summaries),
+        ("learned", "use pnpm, not npm", [said]),
+    ]
+
+
 def test_weeks_become_a_month_and_go_30_days_later(store: Store) -> None:
     made = [add(store, MONDAY + at * 7 * DAY, "the same failure again", key="same") for at in range(3)]
     run_days(store, MONDAY - 8 * DAY, MONDAY + 51 * DAY)
@@ -240,4 +262,5 @@ def test_the_command(store: Store, run_cli: RunCli, store_home: Path) -> None:
     assert run_cli("digest", "2020-13").code == 2 and run_cli("digest", "last week").code == 2
     assert "closes" in run_cli("digest", "--since", "3d", "--project", "shop").out
     assert "closes" not in run_cli("digest", "--month", "--last").out
+    wait_for_background(store_home.parent.parent)
     require_promises(store_home)
