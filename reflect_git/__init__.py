@@ -1,3 +1,3 @@
 """reflect-git: a git-native learnings manager for Claude Code."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

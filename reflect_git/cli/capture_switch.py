@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from reflect_git import paths
+from reflect_git import __version__, paths
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, format_duration, format_local_time, printable
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -18,7 +18,7 @@ from reflect_git.guards import rebuild
 from reflect_git.platform import claude_settings, files, system
 from reflect_git.records.ids import parse_utc, utc, utc_precise
 from reflect_git.rules import derived_files
-from reflect_git.store import api, policy
+from reflect_git.store import api, maintenance, policy
 from reflect_git.store.local import settings_manifest
 
 if TYPE_CHECKING:
@@ -306,6 +306,23 @@ def install_hooks(env: Mapping[str, str], store: Store | None, wanted: bool) -> 
             if not install.has_changes or _replace_settings(env, store, install):
                 return install
     raise ReflectError(f"'{install.path}' is being changed by another program", "try again", code="busy")
+
+
+def upgrade_installation(cli: CliContext, store: Store, before: str) -> None:
+    """Add the hooks that are new to a settings file with our older ones, replace our files, and say what was done."""
+    changed = ""
+    try:
+        if find_hooks(cli.env).state == SETTINGS:
+            install = install_hooks(cli.env, store, wanted=True)
+            changed = _abbreviate_home(install.path, cli.env) if install.has_changes else ""
+        maintenance.upgrade_files(store)
+    except (ReflectError, OSError) as error:
+        said = error.message if isinstance(error, ReflectError) else str(error)
+        cli.print_note(printable(f"warning: cannot upgrade everything: {said}"))
+        return
+    hooks = f"; updated the hooks in '{changed}'" if changed else ""
+    cli.print_note(printable(f"upgraded from {before} to {__version__}{hooks}"))
+    cli.print_note("new: guard, incidents, effect, digest, search, skills, panel; in review, 'n' now means no")
 
 
 def find_staging_file(env: Mapping[str, str]) -> str:

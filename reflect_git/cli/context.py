@@ -58,7 +58,18 @@ class CliContext:
                 self._require_free_path()
             raise
         self.opened_store.on_wait = self.print_note if sys.stderr.isatty() else None
+        self._upgrade(self.opened_store)
         return self.opened_store
+
+    def _upgrade(self, store: Store) -> None:
+        """Bring up to date what an older version installed; a person's first command does it, without a question."""
+        from reflect_git.store import maintenance
+
+        before = maintenance.find_older_version(store)
+        if before and not self.is_inside_client:
+            from reflect_git.cli import capture_switch
+
+            capture_switch.upgrade_installation(self, store, before)
 
     def _require_free_path(self) -> None:
         """Raise an error if something else is in the place of the store, before saying that one would be created."""

@@ -7,6 +7,7 @@ import os
 import stat
 import time
 
+from reflect_git import __version__
 from reflect_git.errors import ReflectError
 from reflect_git.paths import resource_path
 from reflect_git.platform import files
@@ -21,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+VERSION_FILE = "version"  # of the program that last upgraded the store
 _DRAFT_PREFIX = ".reflections-new-"
 _ABANDONED_SECONDS = 600
 # One process creates the store while the others wait: 64 that each create one take twice as long as 64 captures. After
@@ -155,7 +157,10 @@ def _write_private(git: Git, machine: str) -> None:
     for name in PRIVATE_FOLDERS:
         files.make_private_dirs(os.path.join(git.git_dir, "reflect", name))
     named = json_form.dumps({config_file.MACHINE_KEY: machine})
-    for name, data in ((config_file.POLICY_FILE, named), (receipts.FILE, receipts.EMPTY_FILE), ("stored", b"")):
+    for name, data in (
+        (config_file.POLICY_FILE, named), (receipts.FILE, receipts.EMPTY_FILE), ("stored", b""),
+        (VERSION_FILE, __version__.encode()),
+    ):  # fmt: skip
         files.write_atomic(os.path.join(git.git_dir, "reflect", name), data)
     for folder, name, source in (
         ("info", "exclude", "exclude"), ("info", "attributes", "attributes"), ("hooks", "pre-push", "pre-push")
