@@ -77,7 +77,7 @@ class OldProgram:
         return done.stdout
 
     def run(self, *words: str, **more: str) -> str:
-        return self.run_all([words], **more)
+        return self.run_all([words], 0, **more)
 
     def read_json(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json"))["data"]
