@@ -62,6 +62,9 @@ class Incident:
     weight: float = 0.0
 
 
+_SECONDS = len("2026-02-11T10:00:00")
+
+
 @dataclass
 class _Group:
     """The occurrences of one incident while they are collected."""
@@ -104,6 +107,15 @@ def load_incidents(store: Store, scan: Scan, project: str = "") -> list[Incident
     quiet = {groups[key].cause.partition(" ")[0] for key in muted if key in groups} - {"other", ""}
     found = [_incident(key, group, muted, causes, rules, quiet) for key, group in groups.items()]
     return sorted(found, key=lambda one: (one.weight, one.last, one.key), reverse=True)
+
+
+def count_sessions_since(store: Store, scan: Scan, since: Mapping[str, str]) -> dict[str, int]:
+    """Return incident → sessions in which it happened after a time. `since`: the time for each key."""
+    groups = _collect(store, scan, "")
+    return {
+        key: len({session for time, session in groups[key].times if time[:_SECONDS] > moment[:_SECONDS][: len(time)]})
+        for key, moment in since.items() if key in groups
+    }  # fmt: skip
 
 
 def refresh_cache(store: Store, scan: Scan) -> None:

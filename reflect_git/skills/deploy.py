@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from reflect_git.candidates import gate
 from reflect_git.errors import EXIT_DECISION, ReflectError
+from reflect_git.memory.incidents import count_sessions_since
 from reflect_git.platform import instruction_files
 from reflect_git.records import schema
-from reflect_git.records.ids import parse_utc, timed_id, utc_precise
+from reflect_git.records.ids import parse_utc, plural, timed_id, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.approve import item_of, target_of
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
     from reflect_git.rules.context import Context
     from reflect_git.rules.write_change import WriteResult
     from reflect_git.store.reading.reader import Scan
+    from reflect_git.store.repository import Store
     from reflect_git.targets.plan import Plan
 
 UNUSED_DAYS = 60
 _DAY = 86400
+_MIN_RECURRENCES = 2
 
 
 class Deployment(NamedTuple):
@@ -143,14 +146,35 @@ def _count_uses(name: str, learning: Learning, exposures: Sequence[Exposure]) ->
     return DeployedSkill(name, learning, learning["target"]["path"], since, uses, len(used), last)
 
 
-def find_unused(ctx: Context, now: float) -> list[tuple[Learning, str]]:
-    """Return the skills here that nobody used for long, and why each is asked about; not those that a person keeps."""
+def find_useless(ctx: Context, now: float) -> list[tuple[Learning, str]]:
+    """Return the skills here that nobody used for long, or whose failure comes back, and why each is asked about.
+
+    Those that a person keeps are left out.
+    """
     kept = list_advice(ctx.scan.history)
-    return [
-        (one.learning, f"{one.name}: not used {f'since {one.last[:10]}' if one.last else 'so far'}")
-        for one in list_deployed(ctx.scan)
-        if one.is_unused(now) and ctx.place.is_in_scope(one.learning) and one.learning["id"] not in kept
-    ]
+    here = [
+        one for one in list_deployed(ctx.scan)
+        if ctx.place.is_in_scope(one.learning) and one.learning["id"] not in kept
+    ]  # fmt: skip
+    returned = count_recurrences(ctx.store, ctx.scan, here)
+    found = []
+    for one in here:
+        if one.is_unused(now):
+            found.append((one.learning, f"{one.name}: not used {f'since {one.last[:10]}' if one.last else 'so far'}"))
+        elif returned.get(one.name, 0) >= _MIN_RECURRENCES:
+            times = plural(returned[one.name], "session")
+            found.append(
+                (one.learning, f"{one.name}: the failure it is for came back in {times} since {one.since[:10]}")
+            )
+    return found
+
+
+def count_recurrences(store: Store, scan: Scan, skills: Sequence[DeployedSkill]) -> dict[str, int]:
+    """Return skill → sessions since it was deployed in which the failure that it is for came back."""
+    gaps = {one.name: one.learning["meta"]["skill"].get("gap", "") for one in skills}
+    since = {gaps[one.name]: one.since for one in skills if gaps[one.name]}
+    counts = count_sessions_since(store, scan, since) if since else {}
+    return {name: counts[gap] for name, gap in gaps.items() if gap in counts}
 
 
 def find_deployed(ctx: Context, name: str) -> Learning:

@@ -6,16 +6,17 @@ import json
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from reflect_git.capture import sessions
 from reflect_git.memory.upkeep import Upkeep
 from reflect_git.records.ids import utc
+from reflect_git.store import target_versions
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.faults import git
@@ -78,6 +79,21 @@ _FACTS = (
 )
 
 
+class Call(NamedTuple):
+    """A command, and its error if it failed."""
+
+    command: str
+    error: str = ""
+
+
+class Turn(NamedTuple):
+    """What a person typed, the commands that Claude ran, and its answer."""
+
+    said: str
+    calls: Sequence[Call]
+    reply: str
+
+
 @dataclass
 class Fact:
     """Something said once: when, in which project, and with which words somebody looks for it."""
@@ -112,44 +128,66 @@ class Year:
         return made
 
     def run_session(self, fact: Fact | None = None) -> None:
-        """Work for an hour in one project; end the session as Claude Code does."""
-        self.count += 1
-        name = f"{self.count:08x}-0000-4000-8000-{self.count:012x}"
-        folder = self.home / self.dice.choice(PROJECTS)
-        place = self.home / ".claude" / "projects" / str(folder).replace("/", "-")
-        place.mkdir(parents=True, exist_ok=True)
-        path = place / f"{name}.jsonl"
-        lines = list(self._write_session(name, str(folder), fact))
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        os.utime(path, (self.now, self.now))
-        store = self.open()
-        sessions.end_session(store, store.env, str(path), "SessionEnd", str(folder))
-
-    def _write_session(self, name: str, folder: str, fact: Fact | None) -> Iterator[dict[str, Any]]:
-        turns, dice, parent = self.dice.randint(6, 14), self.dice, None
-        spoken = dice.randrange(1, turns)
-        for number in range(turns):
+        """Work for an hour in one project, with this fact among what is said."""
+        dice, turns = self.dice, []
+        count = dice.randint(6, 14)
+        spoken = dice.randrange(1, count)
+        for number in range(count):
             said = dice.choice(_TASKS if number == 0 or dice.random() < 0.3 else _FOLLOW_UPS)
             reply = " ".join(dice.choices(_SENTENCES, k=dice.randint(6, 12)))
             if fact and number == spoken:
                 said, reply = (fact.text, reply) if fact.by == "person" else (said, f"{reply} {fact.text}")
-            call = {"type": "tool_use", "id": f"t{self.count}-{number}", "name": "Bash"}
-            failed = dice.random() < 0.15
-            output = dice.choice(_ERRORS) if failed else "ok"
-            result = {"type": "tool_result", "tool_use_id": call["id"], "content": output, "is_error": failed}
-            parts: list[tuple[str, Any]] = [
-                ("user", said), ("assistant", [{**call, "input": {"command": dice.choice(_COMMANDS)}}]),
-                ("user", [result]), ("assistant", [{"type": "text", "text": reply}]),
-            ]  # fmt: skip
-            self.text_chars += len(said) + len(reply)
+            error = dice.choice(_ERRORS) if dice.random() < 0.15 else ""
+            turns.append(Turn(said, [Call(dice.choice(_COMMANDS), error)], reply))
+        self.end_session(self.home / dice.choice(PROJECTS), turns)
+
+    def end_session(self, folder: Path, turns: Sequence[Turn], skill: str = "") -> str:
+        """Write the transcript of a session and end it as Claude Code does; return its id."""
+        self.count += 1
+        name = f"{self.count:08x}-0000-4000-8000-{self.count:012x}"
+        place = self.home / ".claude" / "projects" / str(folder).replace("/", "-")
+        place.mkdir(parents=True, exist_ok=True)
+        path = place / f"{name}.jsonl"
+        lines = list(self._write_lines(name, str(folder), turns, skill))
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        os.utime(path, (self.now, self.now))
+        store = self.open()
+        sessions.end_session(store, store.env, str(path), "SessionEnd", str(folder))
+        return name
+
+    def _write_lines(self, name: str, folder: str, turns: Sequence[Turn], skill: str) -> Iterator[dict[str, Any]]:
+        parent = None
+        if os.path.exists(os.path.join(folder, "CLAUDE.md")):  # the client records what it loaded
+            text = Path(folder, "CLAUDE.md").read_text(encoding="utf-8")
+            kept = {"type": "Project", "content": target_versions._COMMENT.sub("", text)}
+            loaded = {"path": os.path.join(folder, "CLAUDE.md"), **kept}
+            yield {
+                "type": "attachment", "uuid": f"{name[:8]}-loaded", "parentUuid": None, "sessionId": name,
+                "cwd": folder, "timestamp": utc(self.now), "version": "2.1.325", "entrypoint": "cli",
+                "isSidechain": False, "attachment": {"type": "instructions", "files": [loaded]},
+            }  # fmt: skip
+        for number, turn in enumerate(turns):
+            parts: list[tuple[str, Any]] = [("user", turn.said)]
+            for at, call in enumerate(turn.calls):
+                known = f"t{self.count}-{number}-{at}"
+                used = {"type": "tool_use", "id": known, "name": "Bash", "input": {"command": call.command}}
+                failed = bool(call.error)
+                done = {"type": "tool_result", "tool_use_id": known, "content": call.error or "ok", "is_error": failed}
+                parts += [("assistant", [used]), ("user", [done])]
+            parts.append(("assistant", [{"type": "text", "text": turn.reply}]))
+            self.text_chars += len(turn.said) + len(turn.reply)
             for step, (role, content) in enumerate(parts):
                 own = f"{name[:8]}-{number}-{step}"
-                typed = {"promptSource": "typed", "origin": {"kind": "human"}} if content == said else {}
+                more: dict[str, Any] = {}
+                if content is turn.said:
+                    more = {"promptSource": "typed", "origin": {"kind": "human"}}
+                elif role == "assistant" and skill:
+                    more = {"attributionSkill": skill}
                 model = {"model": "claude-x"} if role == "assistant" else {}
                 yield {
                     "parentUuid": parent, "type": role, "uuid": own, "sessionId": name, "isSidechain": False,
                     "timestamp": utc(self.now + 60 * number + step), "cwd": folder, "version": "2.1.325",
-                    "entrypoint": "cli", "message": {"role": role, "content": content, **model}, **typed,
+                    "entrypoint": "cli", "message": {"role": role, "content": content, **model}, **more,
                 }  # fmt: skip
                 parent = own
 
@@ -164,9 +202,9 @@ class Year:
                 path.unlink()
 
 
-def start_year(home: Path, store_home: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> Year:
+def start_year(home: Path, store_home: Path, monkeypatch: pytest.MonkeyPatch, seed: int, start: float = START) -> Year:
     """Create the projects and the store, and set the clock of this process."""
-    year = Year(home, store_home, random.Random(seed))
+    year = Year(home, store_home, random.Random(seed), start)
     monkeypatch.setattr(time, "time", lambda: year.now)
     for name in PROJECTS:
         (home / name).mkdir()

@@ -16,6 +16,7 @@ from reflect_git.skills import deploy, detect, draft
 from reflect_git.skills.detect import Step, _Session
 from reflect_git.targets.rules_file import RulesFile, parse, render
 from tests.conftest import REAL_GIT, RunCli
+from tests.memory.failures import fail_all
 from tests.rules.guard_calls import bash, load, write_calls
 from tests.rules.queues import BY
 from tests.store.store_checks import open_store
@@ -268,10 +269,42 @@ def test_a_skill_that_nobody_uses_is_asked_about_until_a_person_keeps_it(
 
     def find(days: float) -> list[str]:
         ctx = load(open_store(store_home), released)
-        return [why for _, why in deploy.find_unused(ctx, time.time() + days * 86400)]
+        return [why for _, why in deploy.find_useless(ctx, time.time() + days * 86400)]
 
     assert find(59) == []
     assert find(61) == ["release: not used so far"]
     ctx = load(open_store(store_home), released)
     guards.write_advice(ctx, deploy.find_deployed(ctx, "release"), BY)
     assert find(61) == []
+
+
+def test_a_skill_that_does_not_help_is_asked_about(released: Path, store_home: Path, run_cli: RunCli) -> None:
+    """The failure that a root cause named, and the skill should have ended, comes back in two sessions."""
+    store = open_store(store_home)
+    error = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:7101"
+    project = load(store, released).place.project
+    fail_all(store, [(f"before-{number}", error) for number in range(2)], project=project)
+    (incident,) = run_cli("incidents", "--json", cwd=released).json()["data"]
+    said = ["--what", "the importer crashed", "--why", "nobody knows which services it needs", "--class", "process-gap"]
+    change = "Start redis. Load the fixtures. Wait for the index. Start the importer."
+    run_cli("--yes", "rootcause", incident["key"], *said, "--change", change, cwd=released)
+    made = run_cli("skills", "new", incident["key"], "--name", "importer", "--json", cwd=released).json()["data"]
+    write_by_hand(Path(made["path"]))
+    with Terminal("skills", "deploy", "importer", cwd=released) as terminal:
+        terminal.passes("[y/N]:")
+        terminal.types("y")
+        terminal.ends()
+
+    def find() -> list[str]:
+        return [why for _, why in deploy.find_useless(load(open_store(store_home), released), time.time())]
+
+    assert find() == []
+    time.sleep(1.1)  # the time of a failure has no fractions
+    fail_all(store, [("after-0", error)], project=project)
+    assert find() == [], "once may be chance"
+    fail_all(store, [("after-1", error)], project=project)
+    (why,) = find()
+    assert why.startswith("importer: the failure it is for came back in 2 sessions since")
+    assert "came back in 2 sessions" in run_cli("skills", "list", cwd=released).out
+    (listed,) = run_cli("skills", "list", "--json", cwd=released).json()["data"]["skills"]
+    assert listed["returned"] == 2

@@ -161,16 +161,16 @@ def _find_ways_back(queue: Queue) -> _WaysBack:
 
 
 def _find_decorative(queue: Queue) -> list[tuple[Learning, str]]:
-    """Return the few oldest rules here that nothing enforces or counts, then the skills that nobody uses."""
+    """Return the few oldest rules here that nothing enforces or counts, then the skills that do not help."""
     rules = [rule for rule in queue.scan.history.get_rules_in_force() if queue.place.is_in_scope(rule)]
     if not rules:
         return []
     now = time.time()
     found = find_decorative_rules(queue.store, queue.scan, rules, now)[:_MAX_DECORATIVE]
     if any("skill" in rule["meta"] for rule in rules):
-        from reflect_git.skills.deploy import find_unused
+        from reflect_git.skills.deploy import find_useless
 
-        found += find_unused(queue, now)
+        found += find_useless(queue, now)
     return found
 
 

@@ -198,8 +198,14 @@ def list_skills(cli: CliContext) -> None:
     scan = cli.scan(store) if store else None
     deployed = deploy.list_deployed(scan) if scan else []
     waiting = drafts.list_drafts(store) if store else []
+    returned = deploy.count_recurrences(store, scan, deployed) if store and scan else {}
     if cli.json:
-        cli.print_json({"skills": [_skill_json(one) for one in deployed], "drafts": [one.name for one in waiting]})
+        cli.print_json(
+            {
+                "skills": [_skill_json(one, returned.get(one.name)) for one in deployed],
+                "drafts": [one.name for one in waiting],
+            }
+        )
         return
     if not deployed and not waiting:
         cli.print_note("no skills; to find repeated work: reflect-git skills candidates")
@@ -209,6 +215,9 @@ def list_skills(cli: CliContext) -> None:
         last = f", last {format_day(one.last)}" if one.last else ""
         where = f"in {project['name']}" if project else "everywhere"
         cli.print_text(printable(f"{one.name}  {where}, since {format_day(one.since)}: {uses}{last}"))
+        if returned.get(one.name):
+            times = plural(returned[one.name], "session")
+            cli.print_text(click.style(f"    the failure it is for came back in {times} since", fg="yellow"))
         if one.is_unused(time.time()):
             advice = f"    unused for {deploy.UNUSED_DAYS} days: reflect-git skills retire {one.name}"
             cli.print_text(click.style(advice, fg="yellow"))
@@ -285,8 +294,8 @@ def _gap_json(gap: Gap) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _skill_json(one: DeployedSkill) -> dict[str, Any]:
+def _skill_json(one: DeployedSkill, returned: int | None) -> dict[str, Any]:
     return {
         "name": one.name, "learning": one.learning["id"], "path": one.path, "project": one.learning["project"],
-        "since": one.since, "uses": one.uses, "sessions": one.sessions, "last": one.last or None,
+        "since": one.since, "uses": one.uses, "sessions": one.sessions, "last": one.last or None, "returned": returned,
     }  # fmt: skip
