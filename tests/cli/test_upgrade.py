@@ -12,6 +12,7 @@ import pytest
 from reflect_git import __version__
 from tests.conftest import REAL_GIT, Result, RunCli, find_store_problems, wait_for_background
 from tests.old_program import OldProgram, old_tree
+from tests.stories.terminal import Terminal
 
 __all__ = ["old_tree"]
 THINGS = "cart parser header checkout report footer gateway importer widget ledger".split()
@@ -32,6 +33,12 @@ def list_files(home: Path) -> dict[str, bytes]:
         for path in sorted(home.rglob("*"))
         if path.is_file() and not {"reflections", ".git", "projects", ".cache"} & set(path.parts)
     }
+
+
+def list_decisions(repository: Path) -> set[str]:
+    """Return the decisions on main."""
+    words = (REAL_GIT, "-C", repository, "ls-tree", "-r", "--name-only", "main", "decisions/")
+    return set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
 
 
 def build_machine(machine: OldProgram, signals: int, rules: int) -> None:
@@ -96,6 +103,10 @@ def test_a_store_of_0_1_0_is_read_mended_and_synced(
     assert [one for one in found if one["level"] in ("error", "warning") or one["check"] == "files"][1:] == [], found
     assert run("search", "night", "job").out and run("upkeep").out
 
+    # 0.1.0 refuses decisions of kinds that it does not know, and takes everything else; nothing is lost.
+    with Terminal("guard", listed[0]["id"], "--mode", "watch", "--match", "cart-0", cwd=old.folder) as terminal:
+        assert "guarded" in terminal.ends()
+    run("pin", listed[1]["id"])
     run("--yes", "remote", "set", str(hub))
     other.run("--yes", "remote", "set", str(hub))
     assert all(rule["text"] in other.run("show", rule["id"]) for rule in listed[:5])
@@ -104,8 +115,12 @@ def test_a_store_of_0_1_0_is_read_mended_and_synced(
     (said,) = (one for one in other.read_json("candidates", "--all") if "tabs" in one["text"])
     other.run("approve", said["id"], "--to", "project")
     (theirs,) = (one for one in other.read_json("rules") if "tabs" in one["text"])
-    other.run("sync")
+    report = json.loads(other.run("sync", "--json"))["data"]
+    assert len(report["refused"]) == 2 and all("kind" in one["reason"] for one in report["refused"])
     run("sync")
+    run("sync")
+    assert list_decisions(hub) == list_decisions(old.store) > list_decisions(other.store)
+    assert run("guards", "--json").json()["data"] and run("rules", "--json").json()["data"][1]["pinned"]
     assert "tabs" in run("show", theirs["id"]).out and find_store_problems(other.store) == []
     assert len(run("rules", "--json").json()["data"]) == len(listed), "theirs waits for a yes"
 
