@@ -63,9 +63,7 @@ class CliContext:
 
     def _upgrade(self, store: Store) -> None:
         """Bring up to date what an older version installed; a person's first command does it, without a question."""
-        from reflect_git.store import maintenance
-
-        before = maintenance.find_older_version(store)
+        before = store.find_older_version()
         if before and not self.is_inside_client:
             from reflect_git.cli import capture_switch
 

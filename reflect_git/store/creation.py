@@ -16,13 +16,19 @@ from reflect_git.records import json_form
 from reflect_git.records.ids import utc
 from reflect_git.store import config_file, opening
 from reflect_git.store.main import receipts
-from reflect_git.store.repository import FIRST_GENERATION, INBOX, MAIN, PRIVATE_FOLDERS, SIGNALS_README
+from reflect_git.store.repository import (
+    FIRST_GENERATION,
+    INBOX,
+    MAIN,
+    PRIVATE_FOLDERS,
+    SIGNALS_README,
+    VERSION_FILE,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VERSION_FILE = "version"  # of the program that last upgraded the store
 _DRAFT_PREFIX = ".reflections-new-"
 _ABANDONED_SECONDS = 600
 # One process creates the store while the others wait: 64 that each create one take twice as long as 64 captures. After

@@ -17,7 +17,7 @@ from reflect_git.records import json_form
 from reflect_git.records.ids import parse_utc
 from reflect_git.store import copies, creation, expiry, inbox
 from reflect_git.store.main import journal, main_branch, ref_updates
-from reflect_git.store.repository import StoreBusy
+from reflect_git.store.repository import VERSION_FILE, StoreBusy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,23 +34,11 @@ _MIN_CLOCK_RUN = 7 * expiry.DAY
 _RETRY_SECONDS = 3600.0  # after a run that failed or was killed
 _LOG_LIMIT = 256 << 10
 _MIN_PACKS = 8
-_FIRST_VERSION = "0.1"  # it noted no version
 _FORMER_PRE_PUSH = (
     "60c14c824b4a084658151139555826a1d9bdd8e3740928ae9462591f5aeeadee",
     "9794c56b8ed0a206844511a1f23fd08ec98d027bac22b4107154b0ce6751ef57",
 )
 _LOCKS = ("objects/info/commit-graphs/commit-graph-chain.lock", "objects/info/commit-graph.lock")
-
-
-def find_older_version(store: Store) -> str:
-    """Return the version that last upgraded this store, if it is older than this program; else an empty text."""
-    noted = files.read_if_exists(store.private_path(creation.VERSION_FILE), 64)
-    text = noted.decode("ascii", "replace") if noted else _FIRST_VERSION
-    return text if _parse_version(text) < _parse_version(__version__) else ""
-
-
-def _parse_version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
 
 
 def upgrade_files(store: Store) -> None:
@@ -59,7 +47,7 @@ def upgrade_files(store: Store) -> None:
     if hashlib.sha256(files.read_if_exists(path, 1 << 16) or b"").hexdigest() in _FORMER_PRE_PUSH:
         files.write_atomic(path, creation.read_template("store", "pre-push"))
         os.chmod(path, 0o700)
-    files.write_atomic(store.private_path(creation.VERSION_FILE), __version__.encode())
+    files.write_atomic(store.private_path(VERSION_FILE), __version__.encode())
 
 
 def is_due(store: Store, now: float) -> bool:

@@ -6,6 +6,7 @@ import os
 import stat
 import time
 
+from reflect_git import __version__
 from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.platform.git import Git, find_git
@@ -24,6 +25,8 @@ MAIN = "refs/heads/main"
 INBOX = "refs/heads/inbox/"
 BACKUP = "refs/heads/backup/"
 FIRST_GENERATION = "0001"
+VERSION_FILE = "version"  # of the program that last upgraded the store
+_FIRST_VERSION = "0.1"  # it noted none
 PRIVATE_FOLDERS = ("pending", "journal", "cache", "corpses", "quarantine")
 # Files that hooks read or write there; anything else in their place would prevent captures.
 PRIVATE_FILES = (
@@ -33,6 +36,10 @@ PRIVATE_FILES = (
 
 
 _SILENT_SECONDS = 1.0  # seconds before a message says what we wait for
+
+
+def _parse_version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
 
 
 class Store:
@@ -50,6 +57,12 @@ class Store:
         self.overrides: dict[str, list[str]] = {}
         self.config = self._load_settings()
         self.lock = files.Lock(self.private_path("lock"))
+
+    def find_older_version(self) -> str:
+        """Return the version that last upgraded this store, if it is older than this program; else an empty text."""
+        noted = files.read_if_exists(self.private_path(VERSION_FILE), 64)
+        text = noted.decode("ascii", "replace") if noted else _FIRST_VERSION
+        return text if _parse_version(text) < _parse_version(__version__) else ""
 
     def private_path(self, *parts: str) -> str:
         """Return the path of a file below .git/reflect: private, never synced, not used by git."""
