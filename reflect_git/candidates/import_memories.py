@@ -27,6 +27,8 @@ from reflect_git.records.ids import plural, utc
 from reflect_git.redact import join_redacted, redact
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from reflect_git.redact import Redacted
 
 _MAX_BYTES = 16 << 20
@@ -201,10 +203,8 @@ def _read_tables(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]],
     try:
         with tempfile.TemporaryDirectory() as folder:
             with sqlite3.connect(_get_database_address(path, folder), uri=True) as database:
-                database.row_factory = sqlite3.Row
                 observations, summaries, sessions = (
-                    [dict(row) for row in database.execute(f"SELECT * FROM {table} ORDER BY id")]
-                    for table in ("observations", "session_summaries", "sdk_sessions")
+                    _read_table(database, table) for table in ("observations", "session_summaries", "sdk_sessions")
                 )
             database.close()
     except sqlite3.Error as error:
@@ -215,6 +215,13 @@ def _read_tables(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]],
         for row in sessions if _get_first(row, _SESSION_COLUMNS) and _get_first(row, _CLIENT_COLUMNS)
     }  # fmt: skip
     return observations, summaries, client
+
+
+def _read_table(database: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+    """Return the rows of a table, each with the names of its columns: versions have different ones."""
+    found = database.execute(f"SELECT * FROM {table} ORDER BY id")
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row)) for row in found]
 
 
 def _get_database_address(path: str, folder: str) -> str:

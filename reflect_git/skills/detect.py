@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,6 +41,7 @@ _COMMON_TOOLS = frozenset(("git", "gh"))
 _EDITED_ENDINGS = (".md", ".toml", ".json", ".yaml", ".yml", ".cfg", ".ini", ".txt", ".lock")
 _EDIT_TOOLS = frozenset(("Edit", "Write", "MultiEdit"))
 _IGNORED_ACTIONS = frozenset(("git status", "git diff", "git log", "git show", "git branch", "git fetch", "git stash"))
+_SEPARATOR = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
 _IGNORED_PROGRAMS = attempts.AUXILIARY_PROGRAMS | attempts.EXPLORING_PROGRAMS | attempts.FILE_PROGRAMS
 
 
@@ -225,12 +227,21 @@ def _list_steps(calls: Iterable[ToolCall], home: str) -> Iterator[Step]:
                 last = purpose
 
 
+def _split_as_typed(text: str, commands: Sequence[shell.Command]) -> list[str]:
+    """Return each command as it was typed, with its redirects and variables; one in a pipe or loop by its words."""
+    pieces = _SEPARATOR.split(text.strip())
+    if len(pieces) == len(commands) and all(one.program in piece for one, piece in zip(commands, pieces)):
+        return pieces
+    return [shlex.join([one.program, *one.args]) for one in commands]
+
+
 def _describe_call(made: ToolCall, home: str) -> Iterator[tuple[str, str]]:
     """Yield what a call was for, and its command; a call that only looks around has none."""
     if made.tool == "Bash":
-        for command in shell.parse_commands(redact(str(made.input.get("command") or ""), home)):
-            line = shlex.join([command.name, *command.args])
-            parsed = attempts.parse_command(line)
+        text = redact(str(made.input.get("command") or ""), home)
+        commands = shell.parse_commands(text)
+        for command, line in zip(commands, _split_as_typed(text, commands)):
+            parsed = attempts.parse_command(shlex.join([command.name, *command.args]))
             if parsed is None or command.name in _IGNORED_PROGRAMS or parsed.family in _IGNORED_ACTIONS:
                 continue
             yield parsed.family if parsed.script in parsed.family else f"{parsed.family} {parsed.script}", line

@@ -113,7 +113,6 @@ class Year:
     dice: random.Random
     now: float = START
     count: int = 0
-    text_chars: int = 0
     seen: set[str] = field(default_factory=set)
     facts: list[Fact] = field(default_factory=list)
 
@@ -175,7 +174,6 @@ class Year:
                 done = {"type": "tool_result", "tool_use_id": known, "content": call.error or "ok", "is_error": failed}
                 parts += [("assistant", [used]), ("user", [done])]
             parts.append(("assistant", [{"type": "text", "text": turn.reply}]))
-            self.text_chars += len(turn.said) + len(turn.reply)
             for step, (role, content) in enumerate(parts):
                 own = f"{name[:8]}-{number}-{step}"
                 more: dict[str, Any] = {}

@@ -61,6 +61,15 @@ def test_repeated_work_is_found_with_its_commands(released: Path, run_cli: RunCl
     assert "1. pnpm build" in screen and f"skills new {found['id']}" in screen
 
 
+def test_commands_are_shown_as_they_were_typed(home: Path, project: Path, run_cli: RunCli) -> None:
+    steps = ["./gradlew clean && ENV=prod ./gradlew assemble", "pg_dump shop > dump.sql", "gzip dump.sql"]
+    for number in range(3):
+        write_calls(home, project, f"s{number}", [*map(bash, steps)])
+    run_cli("init")
+    (found,) = run_cli("skills", "candidates", "--json", cwd=project).json()["data"]
+    assert found["commands"][:3] == ["./gradlew clean", "ENV=prod ./gradlew assemble", "pg_dump shop > dump.sql"]
+
+
 def test_an_ignored_project_appears_nowhere(released: Path, run_cli: RunCli) -> None:
     run_cli("disable", "--project", str(released))
     assert run_cli("skills", "candidates", "--json", cwd=released).json()["data"] == []
