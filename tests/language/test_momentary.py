@@ -18,6 +18,8 @@ REMARKS = [
     "die Warnung ist immer noch da", "l'alerte est toujours là", "el aviso sigue ahí", "the banner is still there",
     "schau nochmal in den Verlauf, da steht der Grund", "look at the trace again", "no, prima fammi vedere la query",
     "no need to convert the old fonts, they go away next week", "这个以后再说",
+    "die Pumpe reagiert nicht", "la pompe ne répond pas", "la bomba no responde", "the pump does not respond",
+    "I don't know, you decide", "keine Ahnung, was meinst du",
 ]  # fmt: skip
 
 
@@ -36,6 +38,7 @@ def test_a_remark_about_the_work_at_hand_is_weak(text: str) -> None:
         "vergiss nie den Index", "utilise toujours le premier modèle",
         "fail the build if a translation is missing from de.json", "never commit while a test is missing",
         "show me the query first, every time", "utilise toujours la police du thème", "no deploys until next week",
+        "retry twice when the pump does not respond in time",
     ],
 )  # fmt: skip
 def test_what_is_meant_to_last_is_no_such_remark(text: str) -> None:

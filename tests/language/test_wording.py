@@ -38,6 +38,7 @@ def _worded(content: str, context: str = "", **facts: Any) -> Wording:
         ("bitte antworte immer auf Deutsch", "Antworte immer auf Deutsch"),
         ("tabs, not spaces", "Use tabs, not spaces"),
         ("每次都别忘了更新索引", "每次都别忘了更新索引"),
+        ("hm okay but buffers must never grow", "Buffers must never grow"),
         ("yes, but always tag the image with the commit", "Always tag the image with the commit"),
         ("ja, aber Rechnungen niemals löschen", "Rechnungen niemals löschen"),
         ("oui mais ne touche jamais aux polices", "Ne touche jamais aux polices"),
