@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from reflect_git.memory.incidents import load_incidents
 from reflect_git.memory.rootcause import CLASSES, Answers
 from reflect_git.records.ids import utc_precise
 from reflect_git.store import api
+from reflect_git.store.local import usage
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.conftest import RunCli
 from tests.faults import git
+from tests.judge.judges import switch_on
 from tests.memory.failures import fail_all
 from tests.store.operations import BY
 from tests.store.store_checks import capture, open_store
@@ -232,3 +235,56 @@ def test_an_unknown_scope_or_class_is_refused(store: Store, run_cli: RunCli) -> 
     assert run(run_cli, key, "--scope", "galaxy").code == 2
     assert run(run_cli, key, "--scope", "agent:").code == 2
     assert run(run_cli, key, kind="weather").code == 2
+
+
+ANALYST = """#!{python} -IS
+import json, sys
+given = json.load(sys.stdin)
+assert given["task"] == "rootcause" and "Keep answers short." in given["instructions"], given
+assert len(given["messages"]) == 2 and all("ECONNREFUSED" in one["text"] for one in given["messages"]), given
+assert sorted(given["schema"]["required"]) == ["change", "class", "what", "why"]
+print(json.dumps({answer}))
+"""
+
+
+def switch_analyst_on(store: Store, folder: Path, answer: Any) -> None:
+    program = folder / "analyst"
+    program.write_text(ANALYST.format(python=sys.executable, answer=repr(answer)))
+    program.chmod(0o755)
+    switch_on(store, program)
+
+
+def test_a_judge_answers_what_the_person_leaves_out(store: Store, run_cli: RunCli, tmp_path: Path) -> None:
+    approve(store, "Keep answers short.")
+    key = keys(store)["refused 7100"]
+    without = run_cli("--yes", "rootcause", key, "--judge")
+    assert without.code and "the judge is off" in without.err
+    switch_analyst_on(store, tmp_path, {"what": WHAT, "why": WHY, "change": CHANGE, "class": "environment"})
+    inside = run_cli("--yes", "rootcause", key, "--judge", env={"CLAUDECODE": "1"})
+    assert inside.code and "only for a person" in inside.err
+    with Terminal("rootcause", key, "--judge", cwd=tmp_path) as terminal:
+        assert "tokens to analyst@" in terminal.passes("ask the judge? [y/N]:")
+        terminal.types("n")
+        assert "nothing was sent" in terminal.ends(1)
+    assert usage.read(store) == [] and list_kinds(store) == ["approved", "policy"]
+    own = "the start script forgets it"
+    done = run_cli("--yes", "rootcause", key, "--judge", "--why", own, "--json").json()["data"]
+    assert (done["what"], done["why"], done["change"], done["class"]) == (WHAT, own, CHANGE, "environment")
+    signal = next(one for one in reader.read(store).signals if one["id"] == done["signal"])
+    assert (signal["content"], signal["trust"]) == (CHANGE, "assistant")
+    assert [(line["task"], line["state"]) for line in usage.read(store)] == [("rootcause", "done")]
+
+
+def list_kinds(store: Store) -> list[str]:
+    return [made["kind"] for made in reader.scan(store).history.decisions]
+
+
+@pytest.mark.parametrize(
+    "answer", [5, {"what": WHAT}, {"what": WHAT, "why": WHY, "change": CHANGE, "class": "weather"}]
+)
+def test_a_judge_of_another_form_records_nothing(store: Store, run_cli: RunCli, tmp_path: Path, answer: Any) -> None:
+    approve(store, "Keep answers short.")
+    switch_analyst_on(store, tmp_path, answer)
+    done = run_cli("--yes", "rootcause", keys(store)["refused 7100"], "--judge")
+    assert done.code and "did not answer in the form" in done.err
+    assert list_kinds(store) == ["approved", "policy"]
