@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from reflect_git.candidates.gate import REFUSED
 from reflect_git.capture import service
 from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.review_setup import (
@@ -25,6 +26,7 @@ from reflect_git.rules.client_questions import build_amendment_request, build_br
 from reflect_git.rules.derived_files import refresh_derived_files
 from reflect_git.rules.guarding.broken_rules import find_broken_rules
 from reflect_git.rules.write_change import require_not_refused
+from reflect_git.store.local import refusals
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gate import Finding
@@ -209,6 +211,8 @@ def confirm_change(
     cli: CliContext, ctx: Context, change: Change, request: ApprovalRequest, write: Writer[Change]
 ) -> Confirmed:
     """Have an approval or an edit confirmed, with the same checks and the same authority, and write it."""
+    if any(one.kind == REFUSED for one in change.findings):
+        refusals.add_refusal(ctx.store, request.text)
     require_not_refused(change.findings)
     by, answer = find_approver(cli, ctx, request)
     is_shown = require_typed_yes(cli, change.findings, change.diff)

@@ -41,6 +41,7 @@ from reflect_git.rules.write_change import (
     require_not_refused,
 )
 from reflect_git.store import api
+from reflect_git.store.local import refusals
 from reflect_git.targets import plan as plans
 from reflect_git.targets import target_files
 from reflect_git.targets.plan import Plan
@@ -210,6 +211,8 @@ def write_amendment(
     """Write the change that was shown. `basis` is the recorded answer that approved it, if any."""
     require_not_refused(amendment.findings)
     new = amendment.new
+    if new["text"] != amendment.old["text"]:
+        refusals.require_not_refused_often(ctx.store, new["text"], by["road"])
     said = get_changed_fields(ctx.scan.other_records[new["id"]], amendment.old, new)
     after = [made["id"] for made in ctx.scan.history.get_last_amendments(new["id"])]
     meta = {"after": after, **({"learning": said} if said else {}), **amendment.meta}

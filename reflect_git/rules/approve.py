@@ -22,7 +22,14 @@ from reflect_git.records.rule_numbers import find_numbers_to_record, get_heading
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
 from reflect_git.rules.dismiss import list_waiting, require_waiting
-from reflect_git.rules.gate import build_stages, check_additions, check_secret_fields, check_text, get_declined_hints
+from reflect_git.rules.gate import (
+    build_stages,
+    check_additions,
+    check_secret_fields,
+    check_text,
+    find_judgement,
+    get_declined_hints,
+)
 from reflect_git.rules.guarding.guard_backtest import count_baseline, find_stored_matcher
 from reflect_git.rules.snapshot import find_pending_decisions
 from reflect_git.rules.write_change import (
@@ -34,6 +41,7 @@ from reflect_git.rules.write_change import (
     require_not_refused,
 )
 from reflect_git.store import api
+from reflect_git.store.local import refusals
 from reflect_git.targets import improvements, target_files
 from reflect_git.targets import plan as plans
 from reflect_git.targets.improvements import Improvement
@@ -204,6 +212,7 @@ def write_approval(
 ) -> WriteResult:
     """Write what was proposed. `basis` is the recorded answer that approved it, if any."""
     require_not_refused(proposal.findings)
+    refusals.require_not_refused_often(ctx.store, proposal.learning["text"], by["road"])
     learning: Learning = {**proposal.learning, "timestamp": utc_precise()}  # the time of the answer, not of the preview
     decided = _build_decisions(ctx, proposal, learning, by, basis or {})
     signals = [("Signal-Id", one) for one in learning["signals"]]
@@ -411,14 +420,17 @@ def _build_decisions(
     meta = {"signals": learning["signals"], **({"answer": dict(basis)} if basis else {})}
     meta |= {"wording": dict(proposal.request.wording)} if proposal.request.wording else {}
     baseline = _count_baseline(ctx, learning, candidate.key)
-    stages = build_stages(ctx, proposal.findings, by["road"], has_matcher=bool(learning["matcher"]), baseline=baseline)
+    stages = build_stages(
+        ctx, proposal.findings, by["road"], has_matcher=bool(learning["matcher"]), baseline=baseline,
+        judged=find_judgement(ctx, learning["signals"]),
+    )  # fmt: skip
     meta |= {"baseline": baseline, "gate": stages}
     numbers = find_numbers_to_record(ctx.scan.history, learning)
     heading = normalise_number(learning["meta"].get("heading", "").partition(":")[0])
     meta |= {rule_numbers.META: {**numbers, **({learning["id"]: heading} if heading else {})}} if numbers else {}
     approved = api.build_decision(
         ctx.store, "approved", learning["id"], by, learning["timestamp"], text=learning["text"], key=candidate.key,
-        target=learning["target"], reason=proposal.request.reason, meta=meta,
+        target=learning["target"], reason=learning["reason"], meta=meta,
     )  # fmt: skip
     gone = [
         api.build_decision(

@@ -80,9 +80,8 @@ def get_channel(
     """
     is_inside = is_inside_client(env)
     has_terminal = at_terminal and not is_inside
-    if request.text and not has_terminal and refusals.count_refusals(store, request.text) >= refusals.LIMIT:
-        hint = "a person can still approve it: run 'reflect-git review' in a terminal"
-        raise ReflectError(f"this wording was refused {refusals.LIMIT} times", hint, "approval")
+    if request.text and not has_terminal:
+        refusals.require_not_refused_often(store, request.text, "")
     if not is_inside:
         return require_approval(store, env, at_terminal, decisions), ""
     return "ask-user-question", require_answer(store, env, request)

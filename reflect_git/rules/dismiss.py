@@ -11,6 +11,7 @@ from reflect_git.records.history import DECLINED, get_decision_name
 from reflect_git.records.ids import utc_precise
 from reflect_git.records.schema import GUARD_KINDS
 from reflect_git.store import api, expiry
+from reflect_git.store.local import refusals
 from reflect_git.store.reading import reader
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def dismiss_all(
     Without `never`, each may return after three more sessions.
     """
     made = [_build_decision(store, each, by, never, reason) for each in candidates]
+    for each in candidates:
+        refusals.add_refusal(store, each.text)
     # The id, not the words: main is shared and permanent, and a text that nobody approved must not be in it.
     first, signals = candidates[0].signals[0], [signal for each in candidates for signal in each.signals]
     subject = f"dismiss: {first}" if len(made) == 1 else f"dismiss: {len(made)} proposed rules"

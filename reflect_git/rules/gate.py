@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -63,9 +63,13 @@ def group_by_stage(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
 
 
 def build_stages(
-    ctx: Context, findings: Iterable[Finding], channel: str, *, has_matcher: bool, baseline: Mapping[str, Any] | None
+    ctx: Context, findings: Iterable[Finding], channel: str, *, has_matcher: bool, baseline: Mapping[str, Any] | None,
+    judged: str = "",
 ) -> dict[str, str]:  # fmt: skip
-    """Return the result of every stage of an approval. `baseline`: the past sessions that were counted."""
+    """Return the result of every stage of an approval.
+
+    `baseline`: the past sessions that were counted. `judged`: what a judge had said; nothing asks it for an approval.
+    """
     results = {
         name: listed[0].kind if listed and listed[0].kind in _SEVERITY else _PASSED
         for name, listed in group_by_stage(findings).items()
@@ -76,9 +80,19 @@ def build_stages(
     else:
         results["backtest"] = _NO_MATCHER
     is_on = (ctx.store.get_setting("reflect.judge") or _JUDGE_OFF) != _JUDGE_OFF
-    results["judge"] = _NOT_ASKED if is_on else _JUDGE_OFF
+    results["judge"] = judged or (_NOT_ASKED if is_on else _JUDGE_OFF)
     results["person"] = channel
     return results
+
+
+def find_judgement(ctx: Context, signals: Collection[str]) -> str:
+    """Return the score of the evaluation that suggested a rule, such as `suggested at 2.00`; empty for other rules."""
+    scan, wanted = ctx.scan, set(signals)
+    for one in scan.get_signals(row for row in scan.rows if scan.columns["id"][row] in wanted):
+        record = scan.other_records.get(str(one["meta"].get("evaluation") or ""))
+        if record is not None and record.get("overall") is not None:
+            return f"suggested at {record['overall']:.2f}"
+    return ""
 
 
 def find_missing_stages(meta: Mapping[str, Any]) -> list[str]:

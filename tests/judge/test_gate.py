@@ -12,16 +12,17 @@ from reflect_git.capture import service
 from reflect_git.errors import ReflectError
 from reflect_git.records import yaml_form
 from reflect_git.records.ids import utc_precise
-from reflect_git.rules import amend, approver
+from reflect_git.rules import amend, approver, dismiss
 from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.gate import STAGES
-from reflect_git.store import policy
+from reflect_git.store import api, policy
 from reflect_git.store.local import refusals
 from reflect_git.store.main import main_branch
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store, get_record_path
 from tests.conftest import RunCli
+from tests.judge.test_records import build_evaluation
 from tests.rules.audit.audited_store import run_audit
 from tests.rules.queues import BY, PNPM, capture_signal, get_project_folder, open_queue
 
@@ -104,6 +105,45 @@ def test_a_wording_that_was_refused_three_times_needs_a_terminal(store: Store, m
                 approver.get_channel(store, os.environ, False, decisions, wanted._replace(text=text))
     assert approver.get_channel(store, os.environ, False, decisions, wanted._replace(text="Other."))[0] == "unattended"
     assert approver.get_channel(store, os.environ, True, decisions, wanted) == ("terminal", "")
+
+
+@pytest.mark.parametrize("road", ["panel", "keep", "autopilot", "unattended", "ask-user-question"])
+def test_no_channel_but_a_terminal_writes_such_a_wording(store: Store, road: str) -> None:
+    rule = approve(store, "no, never use tabs in this project, always use spaces instead")["subject"]
+    capture_signal(store, PNPM)
+    queue = open_queue(store, os.environ)
+    proposal = plan_approval(queue, Request(queue.candidates.strong[0], to="project"))
+    for _ in range(3):
+        refusals.add_refusal(store, proposal.learning["text"])
+    with pytest.raises(ReflectError, match="this wording was refused 3 times"):
+        write_approval(queue, proposal, {**BY, "road": road})
+    ctx = open_queue(store, os.environ)
+    amendment = amend.plan_amendment(
+        ctx, amend.find_rule_to_amend(ctx, rule), amend.AmendRequest(proposal.learning["text"])
+    )
+    with pytest.raises(ReflectError, match="this wording was refused 3 times"):
+        amend.write_amendment(ctx, amendment, {**BY, "road": road})
+    write_approval(open_queue(store, os.environ), proposal, {**BY, "road": "terminal"})
+
+
+def test_a_no_of_a_person_counts(store: Store) -> None:
+    capture_signal(store, PNPM)
+    (candidate,) = open_queue(store, os.environ).candidates.strong
+    dismiss.dismiss(store, candidate, BY)
+    assert refusals.count_refusals(store, candidate.text) == 1
+
+
+def test_the_judge_stage_has_the_score_that_led_to_a_suggestion(store: Store, run_cli: RunCli) -> None:
+    given = {"id": "EVL-20260214-3f6h8k1m", "overall": 2.25}
+    api.commit_records(store, [build_evaluation(machine=store.machine, **given)], "evaluate: 1 session", {})
+    meta = {"suggestion": {"priority": 5, "category": "convention"}, "evaluation": given["id"], "durable": True}
+    words = "Run the linter before you report that the work is done."
+    signal = capture_signal(store, words, type="convention", trust="assistant", source={"hook": "evaluate"}, meta=meta)
+    cwd = get_project_folder(os.environ)
+    assert "judge          suggested at 2.25" in run_cli("gate", signal, cwd=cwd).out
+    policy.set_policies(store, {"reflect.approval": "unattended"}, BY, utc_precise())
+    plan = run_cli("suggestions", "take", signal, "--dry-run", cwd=cwd)
+    assert "reason, which will sync: scored 2.25 in 1 evaluation" in plan.err
 
 
 def test_a_refusal_by_the_gate_counts(store: Store, run_cli: RunCli) -> None:

@@ -6,6 +6,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from reflect_git.store.local import refusals
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
 from tests.faults import git
@@ -51,6 +52,18 @@ def test_approve_and_revert_byte_for_byte(browser: Browser, store: Store, projec
     assert browser.send("revert").status == 303
     assert file.read_bytes() == before
     assert read_decisions(store)[-1] == ("reverted", "panel", "Ada")
+
+
+def test_a_wording_that_was_refused_three_times_needs_a_terminal(browser: Browser, store: Store, project: Path) -> None:
+    find_card(browser, LINT)
+    before = (project / "CLAUDE.md").read_bytes()
+    text = browser.data("today")["question"]["text"]
+    for _ in range(refusals.LIMIT):
+        refusals.add_refusal(store, text)
+    find_card(browser, LINT)
+    done = browser.send("approve")
+    assert done.status >= 400 and "refused 3 times" in done.text and "terminal" in done.text
+    assert (project / "CLAUDE.md").read_bytes() == before
 
 
 def test_no_never_and_skip(browser: Browser, store: Store) -> None:

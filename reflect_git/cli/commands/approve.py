@@ -24,7 +24,6 @@ from reflect_git.rules import approver, dismiss
 from reflect_git.rules.approve import Request, plan_approval, write_approval
 from reflect_git.rules.approver import ApprovalRequest, is_inside_client
 from reflect_git.rules.client_questions import build_approval_request, format_source
-from reflect_git.store.local import refusals
 
 if TYPE_CHECKING:
     from reflect_git.candidates.gather import Candidate
@@ -74,8 +73,6 @@ def approve_command(
     if dry_run:
         preview_change(cli, queue, None, proposal)
         return
-    if proposal.is_refused:
-        refusals.add_refusal(queue.store, proposal.learning["text"])
     done = confirm_change(cli, queue, proposal, build_approval_request(queue, proposal), write_approval)
     report_change(cli, queue, proposal, done, f"approved {done.result.learning} into", proposal.learning)
 

@@ -13,7 +13,7 @@ from reflect_git.cli.options import TARGETS, json_option, project_option
 from reflect_git.cli.review_setup import open_context, open_queue_with
 from reflect_git.errors import ReflectError
 from reflect_git.rules.approve import Request, plan_approval
-from reflect_git.rules.gate import STAGES, build_stages, find_missing_stages, group_by_stage
+from reflect_git.rules.gate import STAGES, build_stages, find_judgement, find_missing_stages, group_by_stage
 from reflect_git.rules.queue import with_backtest
 from reflect_git.store import api
 
@@ -50,7 +50,10 @@ def gate_command(cli: CliContext, record_id: str, to: str, text: str, project: s
     candidate = queue.find_candidate(record_id)
     proposal = plan_approval(queue, Request(candidate, to=to, text=text))
     matcher = proposal.learning["matcher"]
-    stages = build_stages(queue, proposal.findings, _WAITS, has_matcher=bool(matcher), baseline=None)
+    stages = build_stages(
+        queue, proposal.findings, _WAITS, has_matcher=bool(matcher), baseline=None,
+        judged=find_judgement(queue, candidate.signals),
+    )  # fmt: skip
     if matcher:
         tested = with_backtest(queue, candidate).backtest
         stages["backtest"] = format_backtest(tested) if tested else "not known yet"

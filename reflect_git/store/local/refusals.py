@@ -1,5 +1,6 @@
-"""Count how often a wording was refused. After three times only a person at a terminal can approve it.
+"""Count how often a wording was refused, by the gate or by a person.
 
+After three times only a person at a terminal can approve it: no panel, no answer in Claude Code, no policy.
 Only digests of texts are kept.
 """
 
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records.ids import digest
 
@@ -16,12 +18,20 @@ if TYPE_CHECKING:
 
 FILE = "refusals.json"
 LIMIT = 3
+_TERMINAL = "terminal"
 _MAX_BYTES, _MAX_TEXTS = 1 << 16, 500
 
 
 def count_refusals(store: Store, text: str) -> int:
     """Return how often this wording was refused."""
     return _load(store).get(_get_key(text), 0)
+
+
+def require_not_refused_often(store: Store, text: str, channel: str) -> None:
+    """Raise if this wording was refused three times, unless a person approves it at a terminal."""
+    if channel != _TERMINAL and count_refusals(store, text) >= LIMIT:
+        hint = "a person can still approve it: run 'reflect-git review' in a terminal"
+        raise ReflectError(f"this wording was refused {LIMIT} times", hint, "approval")
 
 
 def add_refusal(store: Store, text: str) -> None:
