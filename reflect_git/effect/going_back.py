@@ -62,6 +62,7 @@ class WayBack(NamedTuple):
     """A proposal to take back the decisions of one change. `file` and versions: None for a rule that may do harm.
 
     `mean`: of the scores since the change. `blocks`: why it must not be done without a question; empty if it may.
+    `is_anchored`: the judge was calibrated.
     """
 
     cause: str
@@ -72,6 +73,7 @@ class WayBack(NamedTuple):
     drop: Drop | None = None
     mean: float | None = None
     blocks: tuple[Block, ...] = ()
+    is_anchored: bool = True
 
     @property
     def priority(self) -> int | None:
@@ -92,7 +94,8 @@ class WayBack(NamedTuple):
         if self.cause == LOW:
             return f"the last three sessions scored {self.mean:.1f} on average"
         if self.cause == ADVISED:
-            return f"the judge advised it after the last session, which scored {self.mean:.1f}"
+            note = "" if self.is_anchored else " (not anchored: this judge was not calibrated, or failed)"
+            return f"the judge advised it after the last session, which scored {self.mean:.1f}{note}"
         return "events became more frequent after its approval; this need not be its fault"
 
     def as_json(self) -> dict[str, Any]:
@@ -161,10 +164,11 @@ def _find_by_scores(ctx: Context, seen: SessionEvents, now: str) -> Iterator[Way
     for file, changes in _group_changes(history).items():
         anchored = {name: one for name, one in scores.items() if one.is_anchored}
         series = _build_series(seen, anchored, file, changes)
-        found = _find_drop(ctx, series, file, now) if series else None
-        if found is None:
-            series = _build_series(seen, scores, file, changes)
-            found = _find_low(ctx, series, file, now) if series else None
+        found = None
+        if len(series.scores) >= _LEAST_AFTER_LOW:
+            found = _find_drop(ctx, series, file, now) or _find_low(ctx, series, file, now)
+        if found is None:  # advice is no score, and a person reads it: it needs no calibrated judge
+            found = _find_advised(ctx, _build_series(seen, scores, file, changes), file, now)
         if found:
             yield found
 
@@ -184,13 +188,11 @@ def _group_changes(history: History) -> dict[FileKey, list[Decision]]:
 
 def _build_series(
     seen: SessionEvents, scores: Mapping[str, Score], file: FileKey, changes: Sequence[Decision]
-) -> _Series | None:  # fmt: skip
-    """Return the scored sessions that loaded a file; None if there are too few to say anything."""
+) -> _Series:  # fmt: skip
+    """Return the scored sessions that loaded a file, and its changes between them."""
     sessions = [one for one in seen.sessions if one.name in scores and file.figure in scores[one.name].versions]
     if file.project:
         sessions = [one for one in sessions if one.project == file.project]
-    if len(sessions) < _LEAST_AFTER_LOW:
-        return None
     by_start: dict[int, list[Decision]] = {}
     for made in changes:
         by_start.setdefault(sum(one.start[:19] <= made["timestamp"][:19] for one in sessions), []).append(made)
@@ -211,17 +213,34 @@ def _find_drop(ctx: Context, series: _Series, file: FileKey, now: str) -> WayBac
 
 
 def _find_low(ctx: Context, series: _Series, file: FileKey, now: str) -> WayBack | None:
-    """Return the last change if the last three sessions scored low with it, or the judge of the last one advises it."""
-    total = len(series.values)
-    answered = [_count_before(series, made) for made in _list_answers(ctx.scan.history, file)]
+    """Return the last change if the last three sessions scored low with it; a version before it must be scored."""
     last = max(series.changes)
-    if last == 0 or any(total - one < autorevert.COOLDOWN for one in answered):
-        return None  # no version before it was scored; or a person answered
-    if autorevert.is_low(series.values) and last <= total - _LEAST_AFTER_LOW:
-        return _build_way_back(ctx, series, file, last, LOW, None, now)
-    if last < total and series.scores[-1].recommendation == _REVERT:
-        return _build_way_back(ctx, series, file, last, ADVISED, None, now)
-    return None
+    if last == 0 or last > len(series.scores) - _LEAST_AFTER_LOW or _is_answered(ctx, series, file):
+        return None
+    return _build_way_back(ctx, series, file, last, LOW, None, now) if autorevert.is_low(series.values) else None
+
+
+def _find_advised(ctx: Context, series: _Series, file: FileKey, now: str) -> WayBack | None:
+    """Return the last change if the judge of the last session advised to go back."""
+    last = max(series.changes)
+    if last >= len(series.scores) or series.scores[-1].recommendation != _REVERT or _is_answered(ctx, series, file):
+        return None
+    if last == 0:
+        # No version before it was scored. So the last change alone is in question, not all that made the file.
+        newest = _list_standing(ctx.scan.history, series.changes[0])[-1:]
+        number = series.scores[-1].versions[file.figure]
+        if number < 2 or not newest:
+            return None
+        series = series._replace(changes={0: list(newest)})
+        found = _build_way_back(ctx, series, file, 0, ADVISED, None, now)
+        return found._replace(back_to=number - 1) if found else None
+    return _build_way_back(ctx, series, file, last, ADVISED, None, now)
+
+
+def _is_answered(ctx: Context, series: _Series, file: FileKey) -> bool:
+    """Tell whether a person answered a question about this file, and fewer than 20 sessions were scored since."""
+    answered = [_count_before(series, made) for made in _list_answers(ctx.scan.history, file)]
+    return any(len(series.scores) - one < autorevert.COOLDOWN for one in answered)
 
 
 def _count_before(series: _Series, made: Decision) -> int:
@@ -241,7 +260,7 @@ def _build_way_back(
     values = series.values[first:]
     return WayBack(
         cause, decisions, rules, file, series.scores[at - 1].versions.get(file.figure) if at else None, drop,
-        sum(values) / len(values), _find_blocks(ctx, rules, decisions, now),
+        sum(values) / len(values), _find_blocks(ctx, rules, decisions, now), series.scores[-1].is_anchored,
     )  # fmt: skip
 
 

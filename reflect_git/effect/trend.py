@@ -26,6 +26,7 @@ class Week(NamedTuple):
 
     `tokens`: None if no session recorded them. `typed_with_tokens`: messages in sessions that did. `approvals`: of
     rules, `changes`: all decisions that changed an instruction file. `criteria`: mean scores of a judge.
+    `is_anchored`: the judge of all of them was calibrated.
     """
 
     start: str
@@ -42,6 +43,7 @@ class Week(NamedTuple):
     scored: int
     score: float | None
     criteria: Mapping[str, float]
+    is_anchored: bool = False
 
     def get_rate(self, figure: str) -> float | None:
         """Return a figure for each 100 typed messages; None without messages."""
@@ -56,6 +58,7 @@ class Week(NamedTuple):
             "failures": self.failures, "interruptions": self.interruptions, "tokens": self.tokens,
             "approvals": self.approvals, "changes": self.changes, "reversions": self.reversions,
             "scored": self.scored, "score": self.score, "criteria": dict(self.criteria),
+            "anchored": self.is_anchored if self.scored else None,
             "per_100": {name: None if rate is None else round(rate, 2) for name, rate in rates.items()},
         }  # fmt: skip
 
@@ -141,6 +144,7 @@ def _count_week(
         sum(one["kind"] == "approved" for one in made), len({one["timestamp"] for one in made}),
         sum(one["kind"] == "reverted" for one in made),
         len(scored), round(_mean([one.overall for one in scored]), 2) if scored else None, criteria,
+        bool(scored) and all(one.is_anchored for one in scored),
     )  # fmt: skip
 
 

@@ -24,13 +24,18 @@ if TYPE_CHECKING:
     from reflect_git.targets.target_files import Target
 
 
+_Score = tuple[float, bool]
+_Part = tuple[frozenset[str], str, int, int, "_Score | None"]
+
+
 class Usage(NamedTuple):
-    """The sessions that loaded one version. `scores`: of those that a judge scored."""
+    """The sessions that loaded one version. `scores`: of those that a judge scored, all `is_anchored` or not."""
 
     sessions: int = 0
     typed: int = 0
     corrections: int = 0
     scores: tuple[float, ...] = ()
+    is_anchored: bool = False
 
     @property
     def rate(self) -> float | None:
@@ -76,13 +81,14 @@ class FileVersion(NamedTuple):
             "sessions": usage.sessions, "typed": usage.typed, "corrections": usage.corrections,
             "corrections_per_100": None if usage.rate is None else round(usage.rate, 2),
             "scored": len(usage.scores), "score": None if usage.score is None else round(usage.score, 2),
+            "anchored": usage.is_anchored if usage.scores else None,
         }  # fmt: skip
 
 
 def load_file_versions(
-    ctx: Context, target: Target, listed: Sequence[Version], scores: Mapping[str, float] | None = None
+    ctx: Context, target: Target, listed: Sequence[Version], scores: Mapping[str, _Score] | None = None
 ) -> list[FileVersion]:
-    """Return the versions of a file, the oldest first. `scores`: session → overall score."""
+    """Return the versions of a file, the oldest first. `scores`: session → overall score, whether anchored."""
     ordered = sorted(listed, key=lambda one: one.number)
     subjects = _read_decisions(ctx.store, ctx.scan.history, ordered)
     bodies = [data.partition(b"\n\n")[2] for data in ctx.store.git.blobs([one.blob for one in ordered])]
@@ -118,10 +124,7 @@ def _read_decisions(
     }
 
 
-_Part = tuple[frozenset[str], str, int, int, "float | None"]
-
-
-def _count_usage(scan: Scan, place: Place, target: Target, scores: Mapping[str, float]) -> dict[int, list[_Part]]:
+def _count_usage(scan: Scan, place: Place, target: Target, scores: Mapping[str, _Score]) -> dict[int, list[_Part]]:
     """Map each version to the recorded sessions that loaded it: rules, session, typed, corrections, score.
 
     A session that was resumed has a record for each part, and each part may have loaded another version.
@@ -145,7 +148,7 @@ def _sum_usage(parts: Sequence[_Part]) -> Usage:
     scores = {session: score for _, session, _, _, score in parts if score is not None}
     return Usage(
         len({session for _, session, _, _, _ in parts}), sum(one[2] for one in parts), sum(one[3] for one in parts),
-        tuple(scores.values()),
+        tuple(score for score, _ in scores.values()), bool(scores) and all(anchored for _, anchored in scores.values()),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from reflect_git.candidates.gate import MANY_LINES, estimate_tokens
 from reflect_git.capture import service
 from reflect_git.capture.transcript import open_transcript, read_turns
 from reflect_git.effect import table, trend
-from reflect_git.effect.scores import load_scores
+from reflect_git.effect.scores import load_overall_scores, load_scores
 from reflect_git.errors import ReflectError
 from reflect_git.history import versions
 from reflect_git.history.rule_history import RuleRecords, build_rule_history, format_person, get_keys
@@ -199,9 +199,8 @@ def load_versions(panel: Panel, target: Target) -> list[FileVersion]:
     def load() -> list[FileVersion]:
         path = snapshot.get_snapshot_path(panel.store, panel.ctx.place, target)
         listed = target_versions.list_versions(panel.store, path)
-        scores = load_scores(panel.ctx.scan.other_records.values())
         return versions.load_file_versions(
-            panel.ctx, target, listed, {name: one.overall for name, one in scores.items()}
+            panel.ctx, target, listed, load_overall_scores(panel.ctx.scan.other_records.values())
         )
 
     return panel.keep(f"versions {target}", load)

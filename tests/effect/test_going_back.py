@@ -232,13 +232,41 @@ def test_the_last_score_of_a_worker_hides_no_other_score(store: Store) -> None:
 
 
 def test_three_low_scores_only_ask(store: Store) -> None:
-    """They need no calibrated judge; a version before must exist."""
-    second = tell_story(store, after=2.0, more=3, anchored=False)
+    """A version before must exist."""
+    second = tell_story(store, after=2.0, more=3)
     allow(store)
     (one,) = look(store)
     assert (one.cause, one.question, one.priority) == ("low", "back to v1?", 3)
     assert one.reason.startswith("the last three sessions scored 2.") or one.reason.startswith("the last three")
     assert act(store) == [] and second in list_rules_in_force(store)
+
+
+def test_low_scores_of_a_judge_that_was_not_calibrated_ask_nothing(store: Store) -> None:
+    tell_story(store, after=1.6, anchored=False)
+    assert look(store) == []
+
+
+def test_the_first_scored_session_may_advise_to_go_back_on_the_last_change_alone(store: Store) -> None:
+    first = approve(store, "use pnpm, not npm").learning
+    second = approve(store, "use tabs, not spaces").learning
+    changed = get_last_moment(store)
+    add_sessions(store, [2.0], changed + 5, 2, advice="revert", anchored=False)
+    (one,) = look(store)
+    assert (one.cause, one.question, [each["id"] for each in one.rules]) == ("advised", "back to v1?", [second])
+    assert "not anchored" in one.reason and first in list_rules_in_force(store)
+    allow(store)
+    assert act(store) == [], "a recommendation only asks"
+    going_back.keep(open_queue(store), one, BY)
+    assert look(store) == []
+
+
+def test_advice_on_the_first_version_or_before_a_change_asks_nothing(store: Store) -> None:
+    approve(store, "use pnpm, not npm")
+    changed = get_last_moment(store)
+    add_sessions(store, [2.0], changed - 600, 2, advice="revert")
+    assert look(store) == []
+    add_sessions(store, [2.0], changed + 5, 1)
+    assert look(store) == []
 
 
 def test_low_scores_without_an_earlier_version_ask_nothing(store: Store) -> None:

@@ -15,6 +15,7 @@ from reflect_git.effect.chart import build_sparkline, build_svg, describe_approv
 from reflect_git.effect.scores import load_scores
 from reflect_git.effect.trend import FIGURES
 from reflect_git.errors import EXIT_USAGE, ReflectError
+from reflect_git.judge.calibrate import format_anchor
 from reflect_git.records.ids import plural, utc
 from reflect_git.rules import project_files
 from reflect_git.store import api
@@ -111,6 +112,14 @@ def _print_versions(cli: CliContext, found: list[VersionFigures]) -> None:
             ]
             row = "  ".join(f"{cell:>{max(8, len(head))}}" for cell, head in zip(cells, heads, strict=True))
             cli.print_line(f"{f'v{one.version}':<7}  {row}")
+    _note_anchors(cli, weeks)
+
+
+def _note_anchors(cli: CliContext, weeks: list[Week]) -> None:
+    """Say what the scores are worth, if there are any."""
+    scored = [week for week in weeks if week.scored]
+    if scored:
+        cli.print_note(f"scores: {format_anchor(all(week.is_anchored for week in scored))}")
 
 
 def _list_figures(weeks: list[Week]) -> list[str]:
@@ -164,6 +173,7 @@ def _show_trend(cli: CliContext, weeks: list[Week]) -> None:
         cells += [str(week.approvals or "-"), *([format_rate(week.score)] if scored else [])]
         widths = [max(8, len(head)) for head in heads]
         cli.print_line(f"{week.start}  " + "  ".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True)))
+    _note_anchors(cli, weeks)
 
 
 _SCORE, _CORRECTIONS = "score", "corrections"

@@ -10,7 +10,7 @@ from reflect_git.cli import options
 from reflect_git.cli.context import CliContext, display_width, one_line, printable, terminal_width
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.review_setup import open_context, print_diff
-from reflect_git.effect.scores import load_scores
+from reflect_git.effect.scores import load_overall_scores
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.history.versions import build_version_diff, load_file_versions
 from reflect_git.records.ids import plural
@@ -54,8 +54,7 @@ def versions_command(cli: CliContext, words: tuple[str, ...], to: str, project: 
         return
     target, listed = restore.find_versions(ctx, to)
     chosen = [snapshot.find_version(listed, name).number for name in names]
-    scores = {name: one.overall for name, one in load_scores(ctx.scan.other_records.values()).items()}
-    found = load_file_versions(ctx, target, listed, scores)
+    found = load_file_versions(ctx, target, listed, load_overall_scores(ctx.scan.other_records.values()))
     label = ctx.place.diff_path(target)
     by_number = {one.version.number: one for one in found}
     if verb == _SHOW:
@@ -98,7 +97,8 @@ def _format_usage(one: FileVersion) -> str:
         return "no sessions"
     said = plural(usage.sessions, "session")
     said += "" if usage.rate is None else f", {usage.rate:.1f} corrections per 100"
-    return said + ("" if usage.score is None else f", score {usage.score:.1f}")
+    anchored = "anchored" if usage.is_anchored else "not anchored"
+    return said + ("" if usage.score is None else f", score {usage.score:.1f} ({anchored})")
 
 
 def _list_versions(cli: CliContext, found: list[FileVersion], label: str) -> None:
