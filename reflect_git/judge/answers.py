@@ -69,7 +69,7 @@ def parse_answer(answer: Any, messages: Sequence[Message]) -> Verdict:
     is_weak = overall is not None and overall < CHANGE_BELOW
     word = answer.get("recommendation")
     return Verdict(
-        scores, tuple(dropped), overall, _to_text(answer.get("analysis"), _MAX_ANALYSIS),
+        scores, tuple(dropped), overall, to_text(answer.get("analysis"), _MAX_ANALYSIS),
         tuple(_parse_weaknesses(answer.get("weaknesses"), texts)) if is_weak else (),
         word if is_weak and word in RECOMMENDATIONS else KEEP,
         tuple(_parse_suggestions(answer.get("suggestions"), overall)),
@@ -99,7 +99,7 @@ def _find_true_quotes(given: Any, texts: Mapping[int, str]) -> list[str]:
 def _parse_weaknesses(given: Any, texts: Mapping[int, str]) -> list[Weakness]:
     found = []
     for one in given if isinstance(given, list) else ():
-        text = _to_text(one.get("text"), _MAX_TEXT) if isinstance(one, dict) else ""
+        text = to_text(one.get("text"), _MAX_TEXT) if isinstance(one, dict) else ""
         quotes = _find_true_quotes(one.get("quotes"), texts) if text else []
         if quotes:
             found.append(Weakness(text, tuple(quotes)))
@@ -112,7 +112,7 @@ def _parse_suggestions(given: Any, overall: float | None) -> list[Suggestion]:
         return []
     found = []
     for one in given if isinstance(given, list) else ():
-        text = _to_text(one.get("text"), _MAX_TEXT) if isinstance(one, dict) else ""
+        text = to_text(one.get("text"), _MAX_TEXT) if isinstance(one, dict) else ""
         if not text:
             continue
         category, priority = one.get("category"), one.get("priority")
@@ -125,7 +125,7 @@ def _parse_suggestions(given: Any, overall: float | None) -> list[Suggestion]:
     return found[: _MAX_SUGGESTIONS if overall < CHANGE_BELOW else _MAX_SMALL]
 
 
-def _to_text(value: Any, limit: int) -> str:
+def to_text(value: Any, limit: int) -> str:
     """Return a text on one line without control characters, shortened; empty if the value is not a text."""
     if not isinstance(value, str):
         return ""

@@ -6,21 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import ReflectError
 from reflect_git.judge.answers import REVERT, UPDATE
+from reflect_git.judge.evaluate import IN_SESSION
+from reflect_git.records.ids import plural
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.store import api
+from reflect_git.store.target_versions import GLOBAL_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from reflect_git.records.schema import Signal
     from reflect_git.rules.context import Context
     from reflect_git.store.reading.reader import Scan
 
 _OPEN = "captured"
+_MAX_REASON = 200
 
 
 class OpenSuggestion(NamedTuple):
-    """A suggestion that nobody answered. `priority`: 5 is the most urgent."""
+    """A suggestion that nobody answered. `priority`: 5 is the most urgent. `key`: of the project that it is about."""
 
     id: str
     priority: int
@@ -30,6 +34,7 @@ class OpenSuggestion(NamedTuple):
     project: str
     evaluation: str
     evidence: tuple[str, ...]
+    key: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {**self._asdict(), "evidence": list(self.evidence)}
@@ -60,12 +65,12 @@ def get_priority(signal: Mapping[str, Any]) -> int:
 
 
 def _build_suggestion(signal: Signal) -> OpenSuggestion:
-    meta = signal["meta"]
+    meta, project = signal["meta"], signal["project"]
     quotes = meta.get("evidence")
     return OpenSuggestion(
         signal["id"], get_priority(signal), signal["category"], signal["content"], signal["timestamp"],
-        signal["project"]["name"] if signal["project"] else "", str(meta.get("evaluation", "")),
-        tuple(map(str, quotes)) if isinstance(quotes, list) else (),
+        project["name"] if project else "", str(meta.get("evaluation", "")),
+        tuple(map(str, quotes)) if isinstance(quotes, list) else (), project["key"] if project else "",
     )  # fmt: skip
 
 
@@ -80,6 +85,51 @@ def find_suggestion(scan: Scan, prefix: str) -> OpenSuggestion:
         raise ReflectError(
             f"no open suggestion '{prefix}'", "list them with 'reflect-git suggestions'", "unknown-id"
         ) from None
+
+
+def require_own_project(suggestion: OpenSuggestion, keys: Collection[str]) -> None:
+    """Raise if a suggestion is about another project than this one, which has these keys."""
+    if suggestion.key and suggestion.key not in keys:
+        hint = "take it there, or with --project DIR; for all projects: --to global"
+        raise ReflectError(f"it is about the project '{suggestion.project}'", hint, "other-project")
+
+
+def build_reason(scan: Scan, suggestion: OpenSuggestion) -> str:
+    """Return why a suggestion is taken: the score of its evaluation, and the weakness that was seen."""
+    record = scan.other_records.get(suggestion.evaluation)
+    return _format_grounds(scan, [record]) if record else ""
+
+
+def find_grounds(ctx: Context, figure: str) -> str:
+    """Return the scores and weaknesses for which the judge advised to update a file, since it was changed last.
+
+    `figure`: the file as the figures of sessions name it.
+    """
+    found = []
+    for one in ctx.scan.other_records.values():
+        if one["id"].startswith("EVL-") and one["recommendation"] == UPDATE and figure in one["versions"]:
+            is_here = one["project"] is not None and one["project"]["key"] in ctx.place.keys
+            if one["judge"]["kind"] != IN_SESSION and (is_here or figure.startswith(GLOBAL_PREFIX)):
+                found.append(one)
+    newest = max((one["versions"][figure] for one in found), default=0)
+    return _format_grounds(ctx.scan, [one for one in found if one["versions"][figure] == newest])
+
+
+def _format_grounds(scan: Scan, records: Iterable[Mapping[str, Any]]) -> str:
+    """Return scores and weaknesses in one line: `scored 2.00 in 2 evaluations: It does not listen.`"""
+    scored = [one for one in records if one["overall"] is not None]
+    if not scored:
+        return ""
+    names = {name for one in scored for name in one["meta"].get("signals", ())}
+    ids = scan.columns["id"]
+    weak = [
+        one["content"] for one in scan.get_signals(row for row in scan.rows if ids[row] in names)
+        if one["meta"].get("weakness")
+    ]  # fmt: skip
+    mean = sum(one["overall"] for one in scored) / len(scored)
+    said = f"scored {mean:.2f} in {plural(len(scored), 'evaluation')}"
+    text = ": ".join([said, " ".join(dict.fromkeys(weak))]) if weak else said
+    return text if len(text) <= _MAX_REASON else f"{text[: _MAX_REASON - 1]}…"
 
 
 def load_findings(ctx: Context, record: Mapping[str, Any]) -> Findings:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from reflect_git import paths
-from reflect_git.candidates.gate import NOTE, REFUSED, Finding, get_lowest_trust
+from reflect_git.candidates.gate import MANY_ENTRIES, NOTE, REFUSED, Finding, get_lowest_trust
 from reflect_git.candidates.matcher import find_matcher
 from reflect_git.errors import ReflectError
-from reflect_git.judge import calls
+from reflect_git.judge import calls, suggestions
+from reflect_git.judge.answers import to_text
 from reflect_git.judge.messages import Message
 from reflect_git.judge.rubric import Extract
 from reflect_git.language.meaning import have_same_sense, parse_sense
@@ -23,7 +24,7 @@ from reflect_git.language.sentences import split_line
 from reflect_git.language.similarity import contradicts
 from reflect_git.platform import instruction_files
 from reflect_git.records import schema
-from reflect_git.records.ids import timed_id, utc, utc_precise
+from reflect_git.records.ids import plural, timed_id, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.redact import redact
 from reflect_git.rules import project_files, write_change
@@ -31,6 +32,7 @@ from reflect_git.rules.approve import check_question, item_of, target_of
 from reflect_git.rules.gate import build_stages, check_rule_additions, check_secret_fields, check_text
 from reflect_git.rules.write_change import WriteResult, build_diff, build_message, build_steps, commit_change
 from reflect_git.store import api
+from reflect_git.store.target_versions import GLOBAL_PREFIX
 from reflect_git.targets import plan as plans
 from reflect_git.targets import target_files
 from reflect_git.targets.safe_text import make_safe
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 JOIN, SPLIT, RETIRE = "join", "split", "retire"
 KINDS = (JOIN, SPLIT, RETIRE)
 _MANY_SENTENCES = 3  # rules with more are followed less
+_CONFIRMING_KINDS = ("approved", "amended", "kept")
 _MAX_PROPOSALS, _MAX_WEAKNESSES, _MAX_REASON = 40, 10, 200
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 TIDY_SCHEMA: dict[str, Any] = {
@@ -156,23 +159,43 @@ def find_long_rules(_: Context, rules: Sequence[Learning]) -> Iterator[TidyPropo
             yield TidyProposal(SPLIT, (one["id"],), tuple(sentences), f"it has {len(sentences)} sentences")
 
 
-def find_ended_rules(_: Context, rules: Sequence[Learning]) -> Iterator[TidyProposal]:
-    """Propose to retire rules whose end date has passed."""
-    today = utc()[:10]
-    for one in rules:
-        until = str(one["meta"].get("until") or "")
-        if until and until < today:
-            yield TidyProposal(RETIRE, (one["id"],), (), f"it ended on {until}")
+def _find_excess(ctx: Context, rules: Sequence[Learning], count: int) -> Iterator[TidyProposal]:
+    """Propose to retire as many rules as a file has too many: first those that were seen the fewest times.
+
+    Among those, the one that was confirmed longest ago goes first. `rules`: those that may go; `count`: of all rules.
+    """
+    excess = count - MANY_ENTRIES + 1
+    if excess <= 0:
+        return
+    confirmed = {one["id"]: one["timestamp"] for one in rules}
+    for made in ctx.scan.history.decisions:
+        if made["subject"] in confirmed and made["kind"] in _CONFIRMING_KINDS:
+            confirmed[made["subject"]] = max(confirmed[made["subject"]], made["timestamp"])
+    ordered = sorted(rules, key=lambda one: (len(one["signals"]), confirmed[one["id"]], one["id"]))
+    for one in ordered[:excess]:
+        seen = f"this one was seen {plural(len(one['signals']), 'time')}, last confirmed {confirmed[one['id']][:10]}"
+        reason = f"the file has {plural(count, 'rule')}, and fewer than {MANY_ENTRIES} are followed best; {seen}"
+        yield TidyProposal(RETIRE, (one["id"],), (), reason)
 
 
 # Other packages add theirs, such as rules that name what no longer exists.
-FINDERS: tuple[TidyFinder, ...] = (find_duplicates, find_ended_rules, find_long_rules)
+FINDERS: tuple[TidyFinder, ...] = (find_duplicates, find_long_rules)
 
 
 def propose(ctx: Context, target: Target, finders: Iterable[TidyFinder] = FINDERS) -> list[TidyProposal]:
-    """Return the proposals for a file without a model: at most one for each rule, and none for a pinned one."""
-    pinned = ctx.scan.history.get_pins()
-    rules = [one for one in list_rules(ctx, target) if one["id"] not in pinned]
+    """Return the proposals for a file without a model: at most one for each rule, and none for a pinned one.
+
+    If the judge advised to update the file, its scores and weaknesses are part of each reason.
+    """
+    figure = f"{GLOBAL_PREFIX}{target.path}" if target.is_global else target.path
+    grounds = suggestions.find_grounds(ctx, figure)
+    found = _find_proposals(ctx, target, finders)
+    return [one._replace(reason=f"{one.reason}; {grounds}") if grounds else one for one in found]
+
+
+def _find_proposals(ctx: Context, target: Target, finders: Iterable[TidyFinder]) -> list[TidyProposal]:
+    pinned, listed = ctx.scan.history.get_pins(), list_rules(ctx, target)
+    rules = [one for one in listed if one["id"] not in pinned]
     found: list[TidyProposal] = []
     used: set[str] = set()
     for find in finders:
@@ -180,14 +203,23 @@ def propose(ctx: Context, target: Target, finders: Iterable[TidyFinder] = FINDER
             if used.isdisjoint(one.rules):
                 used.update(one.rules)
                 found.append(one)
+    left = len(listed) + sum(len(one.texts) - len(one.rules) for one in found)
+    found += _find_excess(ctx, [rule for rule in rules if rule["id"] not in used], left)
     return found[:_MAX_PROPOSALS]
 
 
 def build_judge_extract(ctx: Context, target: Target) -> Extract:
-    """Return what the judge gets: the rules of the file, and the weaknesses that it found before."""
+    """Return what the judge gets: the rules of the file, and the weaknesses that it found before.
+
+    Those of other projects are left out, unless the file is for all projects.
+    """
     rules = list_rules(ctx, target)
     signals = ctx.scan.get_signals(ctx.scan.select(status="captured", kind="project_friction"))
-    weak = [one["content"] for one in signals if one["meta"].get("weakness")][-_MAX_WEAKNESSES:]
+    weak = [
+        one["content"] for one in signals
+        if one["meta"].get("weakness")
+        and (target.is_global or (one["project"] is not None and one["project"]["key"] in ctx.place.keys))
+    ][-_MAX_WEAKNESSES:]  # fmt: skip
     found = [Message(n, "rule", redact(f"{one['id']}: {one['text']}"), n) for n, one in enumerate(rules, 1)]
     return Extract("", tuple(f"known weakness: {text}" for text in weak), tuple(found))
 
@@ -226,7 +258,7 @@ def _parse_change(given: Any) -> TidyProposal | None:
         return None
     if not all(isinstance(one, str) for one in (*rules, *texts)):
         return None
-    reason = " ".join(str(given.get("reason") or "the judge proposes it").split())[:_MAX_REASON]
+    reason = to_text(given.get("reason"), _MAX_REASON) or "the judge proposes it"
     return TidyProposal(given["kind"], tuple(rules), tuple(texts), redact(reason))
 
 

@@ -6,10 +6,12 @@ import click
 
 from reflect_git.cli import options
 from reflect_git.cli.commands.approve import approve_command, dismiss_command
-from reflect_git.cli.context import CliContext, format_age, one_line, terminal_width
+from reflect_git.cli.context import CliContext, format_age, one_line, printable, terminal_width
 from reflect_git.cli.options import TARGETS, SubcommandGroup, dry_run_option, json_option, project_option, reason_option
+from reflect_git.cli.review_setup import open_context
 from reflect_git.judge import suggestions
 from reflect_git.records.ids import plural
+from reflect_git.rules.approver import is_inside_client
 
 
 @click.group(cls=SubcommandGroup, invoke_without_command=True)
@@ -56,24 +58,34 @@ def suggestions_command(ctx: click.Context, project: str) -> None:
 @click.argument("record_id", metavar="ID", shell_complete=options.complete_waiting)
 @click.option("--to", metavar="TARGET", default="project", help=f"Where to write it: {TARGETS}.")
 @click.option("--text", metavar="TEXT", default="", help="Another wording.")
+@click.option("--reason", metavar="TEXT", default="", help="Why, instead of the score and the weakness.")
 @project_option
 @dry_run_option
 @json_option
 @click.pass_context
 def _take_suggestion(
-    ctx: click.Context, record_id: str, to: str, text: str, project: str | None, dry_run: bool
+    ctx: click.Context, record_id: str, to: str, text: str, reason: str, project: str | None, dry_run: bool
 ) -> None:
     """Take a suggestion: approve it as a rule, with its diff and its risks, as in a review.
+
+    The reason in the log is the score that led to it, with the weakness.
 
     \b
     Example:
       reflect-git suggestions take SIG-20260211-7k3v9q2m --to improvements
     """
     cli: CliContext = ctx.obj
-    found = suggestions.find_suggestion(cli.scan(cli.open_store(create=False)), record_id)
+    scan = cli.scan(cli.open_store(create=False))
+    found = suggestions.find_suggestion(scan, record_id)
+    if not to.startswith("global"):
+        suggestions.require_own_project(found, open_context(cli, project).place.keys)
+    if not reason and not is_inside_client(cli.env):  # no question there shows a reason, so none can be confirmed
+        reason = suggestions.build_reason(scan, found)
+    if reason and not cli.json:
+        cli.print_note(printable(f"reason, which will sync: {reason}"))
     ctx.invoke(
         approve_command, record_id=found.id, to=to, text=text or found.text, project=project, dry_run=dry_run,
-        joined="", supersedes=(), title="", impact="", details="", action="", paths=(), until="", reason="",
+        joined="", supersedes=(), title="", impact="", details="", action="", paths=(), until="", reason=reason,
     )  # fmt: skip
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import click
 
+from reflect_git.candidates.gate import MANY_LINES
 from reflect_git.cli.context import CliContext, one_line, printable, terminal_width
 from reflect_git.cli.options import dry_run_option, json_option, project_option, yes_option
 from reflect_git.cli.reports.evaluate import format_price
@@ -19,12 +21,16 @@ from reflect_git.cli.review_setup import (
 )
 from reflect_git.errors import EXIT_USAGE, ReflectError
 from reflect_git.judge import calls, tidy
+from reflect_git.memory import budget, staleness
 from reflect_git.records.ids import plural
 from reflect_git.rules.approver import ApprovalRequest
 from reflect_git.rules.derived_files import refresh_derived_files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from reflect_git.judge.tidy import TidyChange, TidyProposal
+    from reflect_git.records.schema import Learning
     from reflect_git.rules.context import Context
     from reflect_git.targets.target_files import Target
 
@@ -54,16 +60,19 @@ def tidy_command(cli: CliContext, target: str, skip: str, with_judge: bool, proj
         cli.require_outside_client("tidying a file is a person's decision", ["tidy", *([target] if target else [])])
     ctx = open_context(cli, project, writes=not dry_run)
     file = tidy.choose_target(ctx, target)
-    found = tidy.propose(ctx, file)
+    found = tidy.propose(ctx, file, (*tidy.FINDERS, _find_stale_rules))
     if with_judge:
         cli.require_outside_client("the judge runs only for a person", ["tidy", "--judge"])
         found += _ask_judge(cli, ctx, file, {name for one in found for name in one.rules})
     change = tidy.plan_change(ctx, file, [one for at, one in enumerate(found, 1) if at not in _parse_numbers(skip)])
     if (cli.json and dry_run) or not change.steps:
         _print_proposals(cli, change, ctx.place.label_of(file))
+        if not cli.json:
+            _note_length(cli, ctx, file)
         return
     if not cli.json:
         _show_steps(cli, change, found)
+        _note_length(cli, ctx, file)
     if dry_run:
         return
     first = change.steps[0]
@@ -80,6 +89,26 @@ def tidy_command(cli: CliContext, target: str, skip: str, with_judge: bool, proj
     cli.print_text(printable(f"{tidy.describe(change)}, commit {done.commit[:10]}"))
     print_commit_advice(cli, ctx, done.target)
     cli.print_note(format_undo_hint(by["road"], done.commit))
+
+
+def _find_stale_rules(ctx: Context, rules: Sequence[Learning]) -> Iterator[TidyProposal]:
+    """Propose to retire rules that name what no longer exists, that nobody loads, or whose time is over."""
+    sessions = [
+        one for one in ctx.scan.other_records.values()
+        if one["id"].startswith("EXP-") and one["project"] and one["project"]["key"] in ctx.place.keys
+    ]  # fmt: skip
+    found = staleness.find_reasons(ctx.store, ctx.scan.history, rules, ctx.place.root, sessions, time.time())
+    for name, reasons in found.items():
+        yield tidy.TidyProposal(tidy.RETIRE, (name,), (), "; ".join(one.text for one in reasons))
+
+
+def _note_length(cli: CliContext, ctx: Context, file: Target) -> None:
+    """Say so if the file is too long by what is not a rule of ours: tidy changes nothing of that."""
+    label = ctx.place.label_of(file)
+    for one in budget.measure_files(ctx):
+        if one.file == label and one.lines >= MANY_LINES:
+            cli.print_note(printable(f"'{label}' has {plural(one.lines, 'line')}; Claude follows short files best"))
+            cli.print_hint("budget", "move what concerns some files to .claude/rules")
 
 
 def _ask_judge(cli: CliContext, ctx: Context, file: Target, used: set[str]) -> list[TidyProposal]:
