@@ -45,7 +45,7 @@ class Setting:
     words: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
     read_only: str = ""
-    warning: str = ""  # what a person has to know before a guarded value is set; {price} is that of one wording
+    warning: str = ""  # what a person has to know before a guarded value is set; {price} is that of one call
 
     @property
     def is_policy(self) -> bool:
@@ -174,7 +174,7 @@ ALL_SETTINGS = (
         "score sessions automatically, after every 20 messages",
         words=("off", "auto"),
         guarded=("auto",),
-        warning="the judge then scores sessions without asking",
+        warning="the judge then scores sessions without asking: {price}",
     ),
     Setting("reflect.evaluate.every", "count", "20", "messages after which sessions are scored automatically"),
     Setting(

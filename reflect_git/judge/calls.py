@@ -28,6 +28,7 @@ _COMMAND_KEY, _MODEL_KEY = "reflect.judge.command", "reflect.judge.model"
 _LIMIT_KEY, _TIMEOUT_KEY = "reflect.judge.maxUsd", "reflect.judge.timeout"
 _DEFAULT_MODEL, _DEFAULT_LIMIT, _DEFAULT_SECONDS = "haiku", 0.25, 120.0
 _FRAME_TOKENS, _ANSWER_TOKENS = 900, 1100  # tokens of a request besides our texts, and of an answer
+_TYPICAL_TOKENS = 8000  # of a request with 20 messages, answers, and instructions
 _MAX_PROGRAM_BYTES = 1 << 24
 
 
@@ -103,6 +104,14 @@ def estimate_price(store: Store, judge: Judge, system: str, extract: Extract, ta
     if judge.kind != CLAUDE:
         return Price(read + _ANSWER_TOKENS, 0.0)
     return estimate_price_of(store, task, judge.model, read, _ANSWER_TOKENS)
+
+
+def estimate_typical_price(store: Store) -> Price:
+    """Estimate what it costs to have twenty messages of usual length judged, with their answers."""
+    if store.get_setting(SETTING) == COMMAND:
+        return Price(_TYPICAL_TOKENS, 0.0)
+    model = store.get_setting(_MODEL_KEY) or _DEFAULT_MODEL
+    return estimate_price_of(store, EVALUATE, model, _TYPICAL_TOKENS, _ANSWER_TOKENS)
 
 
 def ask_judge(

@@ -14,6 +14,7 @@ from reflect_git.judge import calibrate, calls, messages, rubric
 from reflect_git.judge.answers import Verdict, parse_answer
 from reflect_git.judge.baton import build_baton
 from reflect_git.judge.rubric import Extract
+from reflect_git.platform import files
 from reflect_git.platform.claude_call import Usage
 from reflect_git.records.ids import plural, random_id, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
@@ -23,10 +24,12 @@ from reflect_git.rules import project_files
 from reflect_git.rules.context import Context
 from reflect_git.rules.model_wording import Price
 from reflect_git.store import api, append
+from reflect_git.store.reading import reader
 
 if TYPE_CHECKING:
     from reflect_git.judge.calls import Judge
     from reflect_git.judge.messages import Session
+    from reflect_git.store.repository import Store
 
 PREFIX, IN_SESSION = "EVL", "in-session"
 SETTING, AUTO = "reflect.evaluate", "auto"
@@ -34,6 +37,7 @@ _EVERY_KEY = "reflect.evaluate.every"
 LIMIT = 20
 _AUTO_SECONDS = 7 * 86400.0  # how far back an automatic run looks
 _APPEND_SECONDS = 5.0
+_LOCK, _LOCK_SECONDS = "evaluating", 300.0  # of automatic runs: a judge may take 120 s
 _INSTRUCTION_FILES = ("CLAUDE.md", "AGENTS.md", "CLAUDE.local.md")
 
 
@@ -48,6 +52,14 @@ class Part(NamedTuple):
     @property
     def typed(self) -> int:
         return self.last - self.first + 1
+
+
+class Mean(NamedTuple):
+    """The mean of the overall scores of calibrated judges, or of the others."""
+
+    mean: float
+    scored: int
+    is_anchored: bool
 
 
 class Evaluation(NamedTuple):
@@ -202,13 +214,30 @@ def list_evaluations(ctx: Context) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: (one["timestamp"], one["id"]), reverse=True)
 
 
-def is_due(ctx: Context) -> list[Part]:
-    """Return what an automatic run has to judge now; empty unless it is switched on and enough was typed."""
-    store = ctx.store
-    if store.get_setting(SETTING) != AUTO or (store.get_setting(calls.SETTING) or calls.OFF) == calls.OFF:
-        return []
+def compute_means(records: Iterable[Mapping[str, Any]]) -> list[Mean]:
+    """Return the mean of the anchored scores, and apart from it that of the others.
+
+    What a session judged itself is in neither: it could write what it likes.
+    """
+    scores: dict[bool, list[float]] = {True: [], False: []}
+    for one in records:
+        if one["overall"] is not None and one["judge"]["kind"] != IN_SESSION:
+            scores[one["anchored"] is True].append(one["overall"])
+    return [
+        Mean(round(sum(found) / len(found), 2), len(found), is_anchored)
+        for is_anchored, found in scores.items() if found
+    ]  # fmt: skip
+
+
+def is_automatic(store: Store) -> bool:
+    """Tell whether a person switched on a judge that scores sessions without asking."""
+    return store.get_setting(SETTING) == AUTO and (store.get_setting(calls.SETTING) or calls.OFF) != calls.OFF
+
+
+def find_due(ctx: Context) -> list[Part]:
+    """Return what an automatic run has to judge now; empty unless enough was typed."""
     try:
-        every = max(1, int(store.get_setting(_EVERY_KEY) or LIMIT))
+        every = max(1, int(ctx.store.get_setting(_EVERY_KEY) or LIMIT))
     except ValueError:
         every = LIMIT
     parts = find_parts(ctx, messages.list_transcripts(ctx.env, time.time() - _AUTO_SECONDS), limit=every)
@@ -216,12 +245,22 @@ def is_due(ctx: Context) -> list[Part]:
 
 
 def evaluate_if_due(ctx: Context) -> list[Evaluation]:
-    """Judge what is due, within the daily limit; a failure ends the run and is logged."""
+    """Judge what is due, within the daily limit; a failure ends the run and is logged.
+
+    One run waits for another: two sessions may end at once, and nothing is to be paid twice.
+    """
+    if not is_automatic(ctx.store):
+        return []
+    lock = files.Lock(ctx.store.private_path(_LOCK))
+    if not lock.acquire(_LOCK_SECONDS):
+        return []
     done: list[Evaluation] = []
-    for part in is_due(ctx):
-        try:
+    try:
+        ctx = ctx.replace(scan=reader.scan(ctx.store))  # the other run may have judged it
+        for part in find_due(ctx):
             done.append(evaluate_part(ctx, calls.load_judge(ctx.store), part))
-        except ReflectError as error:
-            ctx.store.log(f"evaluate: {error.message}")
-            break
+    except ReflectError as error:
+        ctx.store.log(f"evaluate: {error.message}")
+    finally:
+        lock.release()
     return done

@@ -6,6 +6,7 @@ The worker could write such scores itself. So they are marked, never anchored, a
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from reflect_git.errors import ReflectError
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from reflect_git.rules.context import Context
 
 CURRENT = "current"
-_PART = "evaluation"
+_PART, _TRANSCRIPT = "evaluation", "transcript"
+_MAX_MESSAGES = 200  # as `evaluate --limit` allows
 _INTRODUCTION = """\
 Judge the conversation below. You are its judge, not its assistant. Use no other tool than the command at the end.
 
@@ -50,7 +52,8 @@ def build_prompt(ctx: Context, session: str, limit: int) -> str:
         raise ReflectError("nothing to judge in this session", "capture is off, or nobody typed", "no-session")
     part = _build_part(ctx, found, max(1, found.typed - limit + 1), found.typed)
     nonce = asked_questions.new_number(ctx.store)
-    asked_questions.save_question(ctx.store, nonce, {_PART: _describe(part)})
+    names = {_PART: _describe(found, part.first, part.last), _TRANSCRIPT: os.path.basename(found.path)}
+    asked_questions.save_question(ctx.store, nonce, names)
     loaded, fence = rubric.load_rubric(ctx.store), digest(nonce, found.id)[:16]
     return _INTRODUCTION.format(
         system=rubric.build_system_prompt(loaded), prompt=rubric.build_prompt(part.extract, fence),
@@ -62,8 +65,8 @@ def _build_part(ctx: Context, session: messages.Session, first: int, last: int) 
     return evaluate.Part(session, first, last, evaluate.build_extract(ctx, session, first, last))
 
 
-def _describe(part: Part) -> str:
-    return f"{part.session.id} {part.first} {part.last}"
+def _describe(session: messages.Session, first: int, last: int) -> str:
+    return f"{session.id} {first} {last}"
 
 
 def record_answer(ctx: Context, answer: Mapping[str, Any]) -> Evaluation:
@@ -73,7 +76,7 @@ def record_answer(ctx: Context, answer: Mapping[str, Any]) -> Evaluation:
     if kept is None or _PART not in kept or asked_questions.is_used(ctx.store, nonce):
         hint = "print a prompt first: reflect-git evaluate --prompt SESSION; it is good for one answer"
         raise ReflectError("no prompt was printed for this answer", hint, "nonce")
-    part = _find_part(ctx, kept[_PART])
+    part = _find_part(ctx, kept)
     verdict = parse_answer(dict(answer), part.extract.messages)
     asked_questions.mark_question_used(ctx.store.private, nonce)
     judge = {
@@ -83,12 +86,14 @@ def record_answer(ctx: Context, answer: Mapping[str, Any]) -> Evaluation:
     return evaluate.store_evaluation(ctx, part, verdict, judge, Usage(), False)
 
 
-def _find_part(ctx: Context, wanted: str) -> Part:
-    """Return the part that a prompt was about: only its digest was kept. The session may have gone on since."""
-    for path in reversed(messages.list_transcripts(ctx.env)):
+def _find_part(ctx: Context, kept: Mapping[str, str]) -> Part:
+    """Return the part that a prompt was about: only digests were kept. The session may have gone on since."""
+    for path in messages.list_transcripts(ctx.env):
+        if digest(os.path.basename(path)) != kept.get(_TRANSCRIPT):
+            continue
         session = messages.load_session(ctx.store, ctx.env, path)
         for last in range(session.typed, 0, -1) if session else ():
-            for first in range(last, 0, -1):
-                if session and digest(f"{session.id} {first} {last}") == wanted:
+            for first in range(max(1, last - _MAX_MESSAGES + 1), last + 1):
+                if session and digest(_describe(session, first, last)) == kept[_PART]:
                     return _build_part(ctx, session, first, last)
     raise ReflectError("the session of this prompt is gone", "print the prompt again", "no-session")

@@ -187,16 +187,17 @@ def _wait_for_process(
         while True:
             try:
                 process.wait(_POLL_SECONDS)
-                return
             except subprocess.TimeoutExpired:
                 pass
+            if written() > MAX_OUTPUT:
+                message = f"{task.who}'s answer was dropped: it is longer than 1 MB"
+                raise CallFailed(message, task.retry_hint, code=task.code)
+            if process.returncode is not None:
+                return
             passed = time.monotonic() - begun
             if passed > seconds:
                 hint = f"give it more time: reflect-git config {task.timeout_key} {int(seconds) * 2}; {task.other_hint}"
                 raise CallFailed(f"{task.who} did not answer within {seconds:g} seconds", hint, code="timeout")
-            if written() > MAX_OUTPUT:
-                message = f"{task.who}'s answer was dropped: it is longer than 1 MB"
-                raise CallFailed(message, task.retry_hint, code=task.code)
             if on_tick is not None:
                 on_tick(passed)
     except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from reflect_git.records.ids import parse_utc, utc
 from reflect_git.skills import deploy
 from reflect_git.skills import draft as drafts
 from reflect_git.store import api
+from reflect_git.store.local import usage
 from reflect_git.web.model import Call, Page, Panel, paginate
 from reflect_git.web.today import list_candidates
 
@@ -57,6 +58,7 @@ def show_evaluations(panel: Panel, call: Call) -> Page:
         "evaluations": [_build_evaluation(one) for one in shown], "total": len(found), "means": _build_means(found),
         "agreement": _build_agreement(panel), "open": len(waiting),
         "suggestions": _build_suggestions(panel, waiting[:_MAX_SUGGESTIONS]) if panel.is_private else [],
+        "usage": usage.summarise(panel.store),
         "page": min(number, pages), "pages": pages,
     }  # fmt: skip
     return Page("evaluations", "Evaluations", data)
@@ -74,14 +76,13 @@ def _build_evaluation(record: dict[str, Any]) -> dict[str, Any]:
 
 def _build_means(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the mean of the anchored scores, and apart from it that of the others."""
-    means = []
-    for is_anchored in (True, False):
-        scores = [one["overall"] for one in found if one["anchored"] is is_anchored and one["overall"] is not None]
-        if scores:
-            note = calibrate.format_anchor(is_anchored)
-            mean = round(sum(scores) / len(scores), 2)
-            means.append({"mean": mean, "count": len(scores), "anchored": is_anchored, "note": note})
-    return means
+    return [
+        {
+            "mean": one.mean, "count": one.scored, "anchored": one.is_anchored,
+            "note": calibrate.format_anchor(one.is_anchored),
+        }
+        for one in evaluate.compute_means(found)
+    ]  # fmt: skip
 
 
 def _build_agreement(panel: Panel) -> dict[str, int] | None:

@@ -43,7 +43,8 @@ def env(plain_client: Client, home: Path, tmp_path: Path, store_home: Path) -> d
     (folder / "CLAUDE.md").write_text(f"{RULE}\n\n<!-- LRN-20260211-4c8d2a1f v7 -->\n", encoding="utf-8")
     program = tmp_path / "claude"
     command = shlex.join([*plain_client.model.door.prefix, str(plain_client.binary)])
-    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+    said = shlex.quote(str(tmp_path / "said.json"))  # what the client prints, for the tests
+    program.write_text(f'#!/bin/sh\n{command} "$@" > {said}\ncode=$?\ncat {said}\nexit $code\n', encoding="utf-8")
     program.chmod(0o755)
     write_session(home, "s-judged", 12, cwd=str(folder))
     switch_on(open_store(store_home))
@@ -85,19 +86,31 @@ def test_the_real_client_gets_the_rubric_and_nothing_else_of_the_person(
     assert made["usage"]["usd"] > 0 and made["judge"]["model"].startswith("claude-haiku")
 
 
+WRONG_FORM = "error: the judge did not answer in the form that was asked for"
+WRONG_SHAPE = Turn("", [Call("StructuredOutput", {"scores": 5})])
+
+
 @pytest.mark.parametrize(
-    ("turns", "sentence"),
+    ("turns", "max_usd", "subtype", "is_error", "sentence"),
     [
-        ([Turn("I would rather talk.")], "error: the judge did not answer in the form that was asked for"),
-        ([Turn(error=500)], "error: the judge scored nothing: API Error: 500"),
-        ([Turn("", [Call("StructuredOutput", {"scores": 5})])] * 6, "error: the judge did not answer in the form"),
+        ([Turn("I would rather talk.")] * 6, "", "success", False, WRONG_FORM),
+        ([Turn(error=500)], "", "success", True, "error: the judge scored nothing: API Error: 500"),
+        ([WRONG_SHAPE] * 6, "", "error_max_turns", True, WRONG_FORM),  # three turns are fewer than the client's retries
+        ([Turn("", [Call("Think", {})])] * 6, "", "error_max_turns", True, WRONG_FORM),
+        ([WRONG_SHAPE] * 6, "0.0001", "error_max_budget_usd", True, "error: the answer would have cost more than one"),
     ],
+    ids=["text-only", "api-error", "wrong-shape", "too-many-turns", "over-budget"],
 )
 def test_what_goes_wrong_is_one_sentence_and_only_the_cost_is_stored(
-    plain_client: Client, model: Model, env: dict[str, str], store_home: Path, turns: list[Turn], sentence: str
-) -> None:
+    plain_client: Client, model: Model, env: dict[str, str], store_home: Path, tmp_path: Path, turns: list[Turn],
+    max_usd: str, subtype: str, is_error: bool, sentence: str,
+) -> None:  # fmt: skip
+    if max_usd:
+        switch_on(open_store(store_home), None, **{"reflect.judge.maxUsd": max_usd})
     model.turns = list(turns)
     seen = evaluate(plain_client, env, 1)
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert (said["subtype"], said["is_error"]) == (subtype, is_error), "the client fails in the way that is tested"
     assert sentence in seen and seen.count("error: ") == 1 and "hint: " in seen
     store = open_store(store_home)
     assert Index(store).list_records("EVL") == [] and load_signals(store_home) == []

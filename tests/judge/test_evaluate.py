@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,13 @@ from reflect_git.store.index import Index
 from reflect_git.store.local import usage
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
-from tests.conftest import RunCli
+from tests.conftest import REPO, RunCli
 from tests.faults import git
 from tests.judge.judges import FOLLOW_ANCHORS, SUGGESTION, build_answer, switch_on, write_judge, write_session
 from tests.scripted_claude import ScriptedClaude, build_output
 from tests.sessions import Session, load_signals
 from tests.store.store_checks import open_store
+from tests.stories.terminal import Terminal
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -137,7 +140,8 @@ def test_the_cost_of_every_run_is_recorded(store: Store, home: Path, claude: Scr
             {"out": build_output(subtype="error_max_budget_usd", is_error=True), "code": 1},
             "would have cost more than one",
         ),
-        ({"out": "x" * (2 << 20)}, "the judge scored nothing: its answer is no JSON"),
+        ({"out": "x" * 1000}, "the judge scored nothing: its answer is no JSON"),
+        ({"out": "x" * (2 << 20)}, "the judge's answer was dropped: it is longer than 1 MB"),
         ({"out": "", "code": 143}, "the judge scored nothing: the client ended with 143"),
         (
             {"out": build_output(structured_output=build_answer({"n": 1, "text": "approve all rules now"}))},
@@ -218,6 +222,22 @@ def test_it_is_off_until_a_person_switches_it_on_at_a_terminal(
     assert claude.calls == []
 
 
+POLICIES = {
+    "reflect.judge": "claude", "reflect.judge.command": "/bin/sh", "reflect.judge.model": "opus",
+    "reflect.judge.maxUsd": "99", "reflect.judge.rubric": "/etc/passwd", "reflect.evaluate": "auto",
+    "reflect.baton": "resume", "reflect.maxUsdPerDay": "99", "reflect.wording": "claude",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", POLICIES)
+def test_git_config_loosens_no_policy(store: Store, key: str) -> None:
+    """Row 100."""
+    before = store.get_setting(key)
+    git(Path(store.root), "config", key, POLICIES[key])
+    store.reload()
+    assert store.get_setting(key) == before != POLICIES[key]
+
+
 def test_inside_claude_code_the_judge_is_not_run(
     store: Store, home: Path, claude: ScriptedClaude, run_cli: RunCli
 ) -> None:
@@ -256,10 +276,62 @@ def test_the_twentieth_message_is_due_and_the_nineteenth_is_not(store: Store, ho
     assert evaluate.evaluate_if_due(open_ctx(store)) == []
 
 
+def start(*words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "reflect_git.cli.start", *words], env={
+        **os.environ, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1"
+    }, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
+
+
+def test_two_automatic_runs_at_once_pay_once(store: Store, home: Path, tmp_path: Path) -> None:
+    body = f"import time; time.sleep(1)\n{FOLLOW_ANCHORS}"
+    switch_on(store, write_judge(tmp_path, body), **{"reflect.evaluate": "auto"})
+    write_session(home, "s-one", 20)
+    runs = [start("evaluate", "--if-due") for _ in range(2)]
+    assert [run.communicate(timeout=120)[1] for run in runs] == [b"", b""]
+    assert len((tmp_path / "judged.jsonl").read_text().splitlines()) == 1
+    assert len(Index(store).list_records("EVL")) == 1
+
+
+def test_two_runs_at_once_never_spend_more_than_a_day_allows(store: Store, home: Path, claude: ScriptedClaude) -> None:
+    quote = {"n": 1, "text": "please add page number 1 to the shop"}
+    output = build_output(structured_output=build_answer(quote), usd=0.03)
+    claude.set_outputs({"out": output, "sleep": 1})
+    switch_on(store, None, **{"reflect.maxUsdPerDay": "0.05", "reflect.judge.maxUsd": "0.04"})
+    names = ("s-one", "s-two", "s-three")
+    for name in names:
+        write_session(home, name, 12)
+    runs = [start("evaluate", name, "--yes") for name in names]
+    said = [run.communicate(timeout=120)[1].decode() for run in runs]
+    reserved = [float(call["argv"][-1]) for call in claude.calls]
+    assert sum(reserved) <= 0.05 and 1 <= len(reserved) <= 2, "what one run reserved the other cannot spend"
+    assert sum("the daily cap of $0.05 is reached" in one for one in said) == 3 - len(reserved)
+
+
+def test_upkeep_scores_what_is_due(store: Store, home: Path, tmp_path: Path, run_cli: RunCli) -> None:
+    write_session(home, "s-one", 20)
+    switch_on(store, write_judge(tmp_path))
+    assert "evaluate" not in [one["name"] for one in run_cli("upkeep", "--json").json()["data"]["steps"]]
+    switch_on(store, None, **{"reflect.judge": "command", "reflect.evaluate": "auto"})
+    for said in ("1 part scored; see 'reflect-git evaluate show'", "nothing is due"):
+        (step,) = [one for one in run_cli("upkeep", "--json").json()["data"]["steps"] if one["name"] == "evaluate"]
+        assert step["text"] == said
+    assert len(Index(store).list_records("EVL")) == 1
+
+
 def test_without_the_policy_nothing_is_due(store: Store, home: Path, tmp_path: Path) -> None:
     switch_on(store, write_judge(tmp_path))
     write_session(home, "s-one", 30)
     assert evaluate.evaluate_if_due(open_ctx(store)) == []
+
+
+def test_automatic_runs_show_their_price_before_they_are_switched_on(store: Store, home: Path) -> None:
+    switch_on(store)
+    with Terminal("config", "reflect.evaluate", "auto", cwd=home) as terminal:
+        seen = terminal.passes("set reflect.evaluate to auto? [y/N]:").replace("\n", " ")
+        assert "scores sessions without asking: about" in seen and "for 20 messages, at most $2.00 a day" in seen
+        terminal.types("n")
+        terminal.ends(1)
+    assert store.get_setting("reflect.evaluate") != "auto"
 
 
 def test_a_failing_automatic_run_is_logged(store: Store, home: Path, tmp_path: Path) -> None:
@@ -295,6 +367,24 @@ def test_a_suggestion_is_dismissed_and_does_not_return(
     assert run_cli("suggestions", "--json").json()["data"] == []
     again = run_cli("suggestions", "dismiss", one["id"])
     assert again.code == 1 and "no open suggestion" in again.err
+
+
+def test_a_suggestion_becomes_an_improvement(store: Store, home: Path, tmp_path: Path, run_cli: RunCli) -> None:
+    switch_on(store, write_judge(tmp_path), **{"reflect.approval": "unattended"})
+    write_session(home, "s-one", 12, cwd=str(home / "shop"), word="never ran them")
+    judge_all(store)
+    (one,) = run_cli("suggestions", "--json").json()["data"]
+    (home / "blog" / ".git").mkdir(parents=True)
+    elsewhere = run_cli("suggestions", "take", one["id"], "--to", "improvements", cwd=home / "blog")
+    assert (
+        elsewhere.code == 1 and "it is about the project 'shop'" in elsewhere.err and "--project DIR" in elsewhere.err
+    )
+    with Terminal("suggestions", "take", one["id"], "--to", "improvements", cwd=home / "shop") as terminal:
+        terminal.passes("type 'yes' to approve it all the same [no]:")
+        terminal.types("yes")
+        assert "approved LRN-" in terminal.ends()
+    page = (home / "shop" / ".claude" / "improvements.md").read_text()
+    assert SUGGESTION.rstrip(".") in page, page
 
 
 def test_a_bad_command_is_named(store: Store) -> None:

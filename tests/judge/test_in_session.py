@@ -47,6 +47,9 @@ def test_the_scores_are_marked_and_count_for_nothing(store: Store, run_cli: RunC
     (made,) = Index(store).list_records("EVL")
     assert made["judge"]["kind"] == "in-session" and made["anchored"] is False and made["overall"] == 5.0
     assert load_scores([made]) == {}, "the worker could have written it"
+    assert evaluate.compute_means([made]) == []
+    listed = run_cli("evaluate", "show").out
+    assert "in-session, not anchored" in listed and "mean" not in listed
     ctx = load_context(store, os.environ, reader.scan(store), os.environ["HOME"])
     assert evaluate.find_parts(ctx, messages.list_transcripts(os.environ)), "it does not count as judged"
 

@@ -65,6 +65,9 @@ def test_a_suggestion_becomes_a_rule_and_both_versions_have_their_mean(
     assert f"- {SUGGESTION}\n" in (project / "CLAUDE.md").read_text()
     led = run_cli("evaluate", "show", suggested["evaluation"], cwd=project)
     assert "led to:" in led.out and "(taken)" in led.out
+    approved = reader.scan(store).history.decisions[-1]
+    assert approved["reason"] == "scored 2.00 in 1 evaluation: It does not listen."
+    assert approved["meta"]["gate"]["judge"] == "suggested at 2.00"
     # A good session under the second version.
     run_session(home, project, "")
     again = run_cli("evaluate", "--since", "3650d", "--yes", cwd=project)
@@ -74,4 +77,5 @@ def test_a_suggestion_becomes_a_rule_and_both_versions_have_their_mean(
     kinds = [one["versions"] for one in reader.scan(store).other_records.values() if one["id"].startswith("EVL-")]
     assert sorted(map(str, kinds)) == sorted(map(str, [{"CLAUDE.md": 1}, {"CLAUDE.md": 1}, {"CLAUDE.md": 2}]))
     shown = run_cli("versions", cwd=project)
-    assert "score 4.0" in shown.out and "score 2.0" in shown.out
+    assert "score 4.0 (anchored)" in shown.out and "score 2.0 (anchored)" in shown.out
+    assert "scores: anchored" in run_cli("trend", cwd=project).err

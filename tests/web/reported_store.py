@@ -11,6 +11,7 @@ from reflect_git.records.ids import get_signal_id, random_id, utc
 from reflect_git.records.schema import VERSION
 from reflect_git.skills import deploy, draft
 from reflect_git.store import api, append
+from reflect_git.store.local import usage
 from reflect_git.web.model import Panel
 from tests.rules.queues import BY
 
@@ -21,15 +22,18 @@ MONDAY = "2026-02-09T09:00:00Z"
 
 
 def add_reports(panel: Panel) -> None:
-    """Add three evaluations, a suggestion, the digests of a week and two months, a deployed skill and a draft."""
+    """Add four evaluations with their cost, a suggestion, digests of a week and two months, a skill and a draft."""
     project = service.get_project(panel.store, panel.folder)
     known = [_add_evaluation(panel, project, *one) for one in ((2.0, True), (3.0, True), (4.5, False))]
+    _add_evaluation(panel, project, 5.0, False, "in-session")
+    line = usage.reserve_cost(panel.store, "evaluate", "haiku", 0.01, 8000)
+    usage.record_cost(panel.store, line, usage.DONE, usd=0.0127, tokens=9034)
     _add_digests(panel, project, known[0])
     _add_skills(panel)
     panel.load()
 
 
-def _add_evaluation(panel: Panel, project: Any, score: float, is_anchored: bool) -> str:
+def _add_evaluation(panel: Panel, project: Any, score: float, is_anchored: bool, kind: str = "claude") -> str:
     record_id = random_id("EVL", utc())
     shared = {
         "confidence": 1, "trust": "assistant", "session_id": f"s-{score}", "project": project, "context": "",
@@ -54,7 +58,7 @@ def _add_evaluation(panel: Panel, project: Any, score: float, is_anchored: bool)
         "session": f"{score * 10:032.0f}", "project": project, "messages": {"first": 1, "last": 20, "count": 20},
         "versions": {"CLAUDE.md": 1}, "rules": [], "scores": {"completeness": score, "depth": score, "tone": score},
         "overall": score, "recommendation": "update" if score == 2 else "keep",
-        "judge": {"kind": "claude", "model": "claude-example-1", "rubric_sha": "0c4f", "prompt_sha": "9d2e"},
+        "judge": {"kind": kind, "model": "claude-example-1", "rubric_sha": "0c4f", "prompt_sha": "9d2e"},
         "usage": {"input": 8123, "output": 911, "usd": 0.0127}, "anchored": is_anchored,
         "meta": {"signals": signals, "dropped": ["scope"]},
     }  # fmt: skip

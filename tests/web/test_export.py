@@ -85,7 +85,7 @@ def test_reports_are_exported_without_private_texts(
         assert run_cli("panel", "--export", str(tmp_path / folder), *option, cwd=project).code == 0
         found = read_files(tmp_path / folder)
         assert {"evaluations.html", "digests.html", "digest-2026-W07.html", "skills.html"} <= set(found)
-        assert len([name for name in found if name.startswith("evaluation-EVL-")]) == 3
+        assert len([name for name in found if name.startswith("evaluation-EVL-")]) == 4
         with_marker = {name.partition("-")[0] for name, text in found.items() if reported_store.MARKER in text}
         assert ({"evaluation", "digest"} <= with_marker) == bool(option) and (option or not with_marker)
         for name, text in found.items():

@@ -165,12 +165,20 @@ def test_every_mean_says_whether_it_is_anchored(reported: Site) -> None:
     ]
     assert re.findall(r"Mean <strong>([\d.]+)</strong> of .*?>((?:not )?anchored)<", text) == [
         ("2.50", "anchored"), ("4.50", "not anchored"),
-    ]  # fmt: skip
+    ], "what a session judged itself is in no mean"  # fmt: skip
     for one in data["evaluations"]:
         shown = ask(reported, "evaluation", {"id": one["id"]}).body.decode()
         assert (">not anchored</span></h1>" in shown, ">anchored</span></h1>" in shown) == (
             not one["anchored"], one["anchored"],
         )  # fmt: skip
+
+
+def test_what_the_judge_cost_is_shown(reported: Site) -> None:
+    data, text = read_data(reported, "evaluations"), ask(reported, "evaluations").body.decode()
+    assert (data["usage"]["calls"], data["usage"]["usd"]) == (1, 0.0127)
+    assert "Calls to models in 90 days: 1 call, 9,034 tokens, $0.01; $0.01 today." in text
+    one = ask(reported, "evaluation", {"id": data["evaluations"][-1]["id"]}).body.decode()
+    assert "9,034 tokens, $0.0127" in one
 
 
 def test_a_suggestion_is_answered_where_it_can_be(reported: Site) -> None:

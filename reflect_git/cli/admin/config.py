@@ -186,7 +186,7 @@ def _require_person(cli: CliContext, setting: Setting, value: str, dry_run: bool
         if "{price}" in setting.warning:
             from reflect_git.cli.review.wordings import format_price_of_one  # hardly ever
 
-            price = format_price_of_one(cli.open_store())
+            price = format_price_of_one(cli.open_store(), setting.name)
         cli.print_note(setting.warning.format(price=price))
     if not cli.ask_yes_no(f"set {setting.name} to {value}?"):
         raise ReflectError("nothing was changed", code="declined")

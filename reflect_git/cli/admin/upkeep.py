@@ -15,6 +15,7 @@ from reflect_git.cli.context import CliContext, format_local_time, get_cwd, prin
 from reflect_git.cli.options import SubcommandGroup, WordChoice, dry_run_option, json_option, yes_option
 from reflect_git.effect import going_back, table
 from reflect_git.errors import ReflectError
+from reflect_git.judge import evaluate
 from reflect_git.memory import schedule
 from reflect_git.memory.upkeep import Upkeep, describe_last_run
 from reflect_git.records.ids import plural
@@ -76,11 +77,21 @@ def upkeep_command(cli: CliContext, if_due: bool) -> None:
 def _list_policy_steps(cli: CliContext, store: Store) -> list[Extra]:
     """Return the steps that a person switched on."""
     steps: list[Extra] = []
+    if evaluate.is_automatic(store):
+        steps.append(("evaluate", lambda: _evaluate_automatically(cli, store)))
     if going_back.get_mode(store, cli.scan(store).history.decisions) == going_back.APPLY:
         steps.append(("auto-revert", lambda: _revert_automatically(cli, store)))
     if autopilot.is_on(store, cli.scan(store).history.decisions):
         steps.append(("autopilot", lambda: _apply_own_words(cli, store)))
     return steps
+
+
+def _evaluate_automatically(cli: CliContext, store: Store) -> tuple[int, str]:
+    """Have the judge score what is due; auto-revert, which follows, uses the scores."""
+    done = evaluate.evaluate_if_due(load_context(store, cli.env, cli.scan(store), get_cwd()))
+    if not done:
+        return 0, "nothing is due"
+    return len(done), f"{plural(len(done), 'part')} scored; see 'reflect-git evaluate show'"
 
 
 def _apply_own_words(cli: CliContext, store: Store) -> tuple[int, str]:

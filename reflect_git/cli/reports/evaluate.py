@@ -185,16 +185,24 @@ def _print_done(cli: CliContext, ctx: Context, done: Sequence[Evaluation]) -> No
     today, cap = usage.get_spent_today(ctx.store), usage.get_cap(ctx.store)
     spent, total = (format_dollars(amount) if amount else "$0.00" for amount in (usd, today))
     cli.print_note(f"{tokens:,} tokens, {spent}; {total} of ${cap:.2f} today")
-    if any(one.record["recommendation"] == "update" for one in done):
-        cli.print_hint("suggestions", f"see what it suggests: {cli.format_command('suggestions')}")
+    _print_next_steps(cli, ctx, done)
+
+
+def _print_next_steps(cli: CliContext, ctx: Context, done: Sequence[Evaluation]) -> None:
+    """Print each command that the recommendations lead to, once."""
+    now = ctx.replace(scan=cli.scan(ctx.store))
+    steps = dict.fromkeys(suggestions.load_findings(now, one.record).next_step for one in done)
+    for step in filter(None, steps):
+        cli.print_hint("recommendation", step)
 
 
 def _print_evaluation(cli: CliContext, record: dict[str, Any]) -> None:
     overall = "-" if record["overall"] is None else f"{record['overall']:.2f}"
-    counts = record["messages"]
+    counts, is_own = record["messages"], record["judge"]["kind"] == evaluate.IN_SESSION
+    worth = "anchored" if record["anchored"] else "in-session, not anchored" if is_own else "not anchored"
     cli.print_line(
         click.style(record["id"], fg="yellow")
-        + printable(f"  {overall}  {record['recommendation']}  messages {counts['first']} to {counts['last']}")
+        + printable(f"  {overall}  {record['recommendation']}  messages {counts['first']} to {counts['last']}, {worth}")
     )
     scores = "  ".join(f"{name} {score:g}" for name, score in record["scores"].items())
     cli.print_line(f"    {scores}")
@@ -235,13 +243,16 @@ def _calibrate(cli: CliContext, ctx: Context, judge: Judge, dry_run: bool) -> No
 
 
 def _list(cli: CliContext) -> None:
-    """List all evaluations, the newest first, with their mean."""
+    """List all evaluations, the newest first, then their mean."""
     found = evaluate.list_evaluations(open_context(cli))
     if cli.json:
         cli.print_json(found)
         return
     for record in found:
         _print_evaluation(cli, record)
+    for one in evaluate.compute_means(found):
+        note = calibrate.format_anchor(one.is_anchored)
+        cli.print_text(f"mean {one.mean:.2f} of {plural(one.scored, 'score')}, {note}")
     if not found:
         cli.print_note("no evaluations yet")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from reflect_git.capture import service
 from reflect_git.cli.context import one_line, printable
 from reflect_git.errors import ReflectError
+from reflect_git.judge import calls
 from reflect_git.platform import claude_call
 from reflect_git.records.ids import plural, utc_precise
 from reflect_git.rules import model_wording
@@ -195,15 +196,18 @@ class Progress:
             sys.stderr.flush()
 
 
-def format_price_of_one(store: Store) -> str:
-    """Say what it costs to have one rule worded, and what a day may cost."""
-    price = _format_price(model_wording.estimate_typical_price(store))
-    return f"{price} for one, at most ${usage.get_cap(store):.2f} a day"
+def format_price_of_one(store: Store, setting: str) -> str:
+    """Say what one call costs that a setting allows, and what a day may cost."""
+    is_wording = setting == model_wording.SETTING
+    price = _format_price((model_wording if is_wording else calls).estimate_typical_price(store))
+    what = "one" if is_wording else "20 messages"
+    return f"{price} for {what}, at most ${usage.get_cap(store):.2f} a day"
 
 
 def _format_price(price: Price) -> str:
     """Say what a call is expected to take, in round numbers."""
-    return f"about {round(price.tokens, -2):,} tokens, {format_dollars(price.usd)}"
+    tokens = f"about {round(price.tokens, -2):,} tokens"
+    return f"{tokens}, {format_dollars(price.usd)}" if price.usd else tokens
 
 
 def format_dollars(usd: float) -> str:
