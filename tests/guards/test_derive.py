@@ -30,6 +30,9 @@ NOT_GUARDABLE = (
     "Don't run `docker build` twice in a row.",
     "Never say you ran `pytest` if you did not.",
     "Avoid `git checkout -- <file>`, it loses work.",
+    "kubectl is read-only: no apply, no delete, no edit.",
+    "Don't create files in the root directory.",
+    "On Windows use `py`, not `python`.",
     "",
 )
 

@@ -38,6 +38,9 @@ def find_items(phrase: str, text: RuleText, takes_english: bool = False) -> tupl
     """Split a phrase into names of things (code spans, paths, options, programs) and other words."""
     items: list[Item] = []
     others: list[str] = []
+    phrase = phrases.SLASHED.sub(
+        lambda match: match[0].replace("/", " , ") if _are_programs(match[0]) else match[0], phrase
+    )
     words = phrase.replace(",", " ,").replace("(", " ").replace(")", " ) ").replace(" )  ", ") ").split()
     at = 0
     while at < len(words):
@@ -86,6 +89,11 @@ def find_items(phrase: str, text: RuleText, takes_english: bool = False) -> tupl
         else:
             others.append(word)
     return items, others
+
+
+def _are_programs(slashed: str) -> bool:
+    """Return whether `cat/head/tail` names programs, and no path."""
+    return all(part in phrases.PROGRAMS for part in slashed.split("/"))
 
 
 def _looks_like_path(word: str) -> bool:
@@ -285,9 +293,9 @@ def get_command_clauses(command: Command, more_flags: list[str] | None = None) -
         and command.name != "npm"
     ):
         clauses.append({**clause, "run": f"{name} {words[1]}"})
-    if command.name == "docker-compose":
+    if command.name == "docker-compose" and words:
         clauses.append({**clause, "run": " ".join(["docker compose", *words])})
-    elif command.name == "docker" and words[:1] == ["compose"]:
+    elif command.name == "docker" and words[:1] == ["compose"] and words[1:]:
         clauses.append({**clause, "run": " ".join(["docker-compose", *words[1:]])})
     if first == "git push" and any("--force" in flag.split("|") for flag in clause.get("flags", [])):
         clauses.append({"run": "git push", "args": ["+*", *clause.get("args", [])]})
@@ -502,7 +510,12 @@ def get_globs(items: list[Item]) -> list[str]:
     globs: list[str] = []
     for item in items:
         path = item.text
-        if re.fullmatch(r"\.(?:py|ts|tsx|js|jsx|sql|md|ya?ml|json|ipynb|snap|lock|proto|tf|css|rs|go)", path):
+        if re.fullmatch(
+            r"\.(?:py|ts|tsx|js|jsx|sql|md|ya?ml|json|ipynb|snap|lock|proto|tf|css|rs|go|pem|key|crt|cer|p12|pfx|"
+            r"jks|tfstate|tfvars|parquet|xlsx|pdf|png|jpe?g|svg|html|txt|java|kt|swift|rb|php|cpp|cc|hpp|cs|vue|svelte|gradle|"
+            r"bak|log|toml|xml|ini|sqlite3?|db|dump|zip|tgz|pbxproj|mdx?|rst|adoc|gen|generated|min|map|d\.ts|tsbuildinfo)",
+            path,
+        ):
             path = "*" + path
         if path[-1:] == "/":
             path += "**"

@@ -49,8 +49,10 @@ def derive_matcher(rule: str) -> Derived | None:
     for statement in _split_statements(text):
         statement, scope = _split_leading_place(statement, text)
         begin = len(clauses)
-        for piece in filter(None, (part.lstrip(" ,").rstrip(" ,.") for part in phrases.PIECE.split(statement))):
-            found, wants = _read_piece(piece, text, subject, wanted)
+        pieces = [part.strip(" ,.") for part in phrases.PIECE.split(statement) if part and part.strip(" ,.")]
+        for at, piece in enumerate(pieces):
+            tool = next(filter(None, map(phrases.WANTS_TOOL.match, pieces[at + 1 :])), None)
+            found, wants = _read_piece(piece, text, subject, wanted or (tool["what"] if tool else ""))
             clauses += found
             wanted = wanted or wants
             subject = _find_subject(piece) or subject
@@ -63,7 +65,10 @@ def derive_matcher(rule: str) -> Derived | None:
         clauses = _derive_from_frame(rule)
     if not clauses:
         return None
-    return build_matcher(clauses, text, text.unmask(wanted).strip(" .,"))
+    codes = phrases.MASK.findall(wanted)
+    # Of "run scripts with `uv run`" only the command is worth saying.
+    code = text.codes[int(codes[0])] if len(codes) == 1 else ""
+    return build_matcher(clauses, text, code if parse_command(code, False) else text.unmask(wanted).strip(" .,"))
 
 
 def _mask(rule: str) -> RuleText:
@@ -187,6 +192,8 @@ def _interpret_state(found: re.Match[str], text: RuleText, about: str) -> list[C
         and set(others) <= phrases.FILLER
         and all(is_tool(item.text) or parse_command(item.text, True) for item in items)
     )
+    if is_run and re.match(r"read|final|frozen|gen|auto|machine|immutable|managed|vendored", adjective):
+        return []  # "kubectl is read-only" says what is fine
     if (
         re.match(
             r"off|read|final|frozen|gen|auto|machine|immutable|managed|vendored|only (?:ever )?(?:ch|ed|mo|up|wr|ge)",
@@ -344,7 +351,9 @@ def _spare(clauses: list[Clause], names: str, text: RuleText) -> list[Clause]:
     spared: list[Clause] = []
     for command in filter(None, commands):
         spared += [
-            {"run": clause["run"], "args": [command.name]} for clause in clauses if "sudo" in clause["run"].split("|")
+            {"run": clause["run"], "args": [phrases.TABLE["same_program"].get(command.name, command.name)]}
+            for clause in clauses
+            if "sudo" in clause["run"].split("|")
         ] or get_command_clauses(command)
     return [{**clause, "spared_runs": spared} for clause in clauses]
 
@@ -400,6 +409,8 @@ def _interpret_list(head: str, listed: str, text: RuleText) -> list[Clause]:
     if hosts:
         return clauses
     more = get_item_clauses(items, verb, None, has_pair=True)
+    if not clauses and not more and all(item.is_code and " " in item.text for item in items):
+        more = get_item_clauses(items, "run", None, has_pair=True)  # "delete buckets (`aws s3 rb`)"
     if more and all(" " in clause.get("run", "") for clause in more):
         return more  # the brackets say which command is meant
     if (
@@ -638,9 +649,10 @@ def _read_about_commits(phrase: str, text: RuleText) -> list[Clause]:
     if not found:
         return []
     items, others = find_items(found["what"], text)
-    names = [item.text for item in items if item.is_code]
+    names = [item.text for item in items if item.is_code or item.text in text.codes]
     if phrase.startswith("mention "):
-        names = [text.unmask(name) for name in re.split(r",? (?:or|and|nor) |, ", found["what"])]
+        what = re.sub(r"^(?:words?|phrases?|strings?|text) ", "", found["what"])
+        names = [text.unmask(name) for name in re.split(r",? (?:or|and|nor) |, ", what)]
         if not all(re.fullmatch(r"[A-Z][\w.-]*(?: [A-Z][\w.-]*)?|.*[-:@#].*", name) for name in names):
             return []
     elif not names or any(word not in phrases.FILLER for word in others):
@@ -663,6 +675,9 @@ def _interpret_names(rest: str, text: RuleText, verbs: list[str], has_pair: bool
             return []
         if scope is not None:
             items, others = find_items(placed["names"], text, takes_english=has_pair)
+            if phrases.PRODUCTION.fullmatch(placed["place"]) and items and set(others) <= phrases.FILLER:
+                made = get_item_clauses(items, verbs[0] if verbs else "use", scope, has_pair)
+                return [{**clause, "spared": phrases.TESTS} for clause in made]
             concept = _interpret_whole("use " + placed["names"], text, has_pair) if not items else []
             if concept and all("content" in clause for clause in concept):
                 return [{**clause, "paths": scope} for clause in concept]
@@ -726,7 +741,9 @@ def _interpret_files(rest: str, text: RuleText, access: str, takes_names: bool =
             return []
         globs += made
         kind += kinds
-    if kind and globs and re.search(r" (?:in|under|inside|within|below) ", rest):
+    if kind and globs and "**/generated/**" in kind:
+        pass  # the path says which
+    elif kind and globs and re.search(r" (?:in|under|inside|within|below) ", rest):
         globs = [
             glob[:-2] + "**/" + name.removeprefix("**/") if glob.endswith("/**") else glob
             for glob in globs
@@ -798,7 +815,7 @@ def _get_file_globs(part: str, text: RuleText, takes_names: bool) -> tuple[list[
             return get_globs(items), kinds
         return [], []
     bare = phrases.NAMED_FOLDER.fullmatch(plain)
-    if bare and bare[1] not in phrases.FILLER:
+    if bare and bare[1] not in phrases.FILLER | phrases.NO_FOLDERS:
         return [bare[1] + "/**"], []
     bare = phrases.IN_FOLDER.fullmatch(plain)
     return ([bare[1] + "/**"], []) if bare and bare[1] in phrases.PATH_NAMES else ([], [])

@@ -126,11 +126,19 @@ HEADER = re.compile(
     r"(?: (?:licen[sc]e|copyright))?(?: (?:header|line|comment|notice|identifier|banner)s?)(?: at the top)?$",
     re.I,
 )
+WANTS_TOOL = re.compile(
+    r"^(?:always |please |instead,? )*use (?P<what>(?:the )?(?:Read|Grep|Glob|Edit|Write)(?: tool)?)\b"
+)
 # "Secrets live in `x/`; never open anything in there."
 STORED_IN = re.compile(
     r"^.+? (?:live|lives|are|is|sit|sits|belong|belongs)(?: stored| kept| only)? (?:in|under) (?P<subject>\ue000\d+\ue001|[\w./-]+/)$",
     re.I,
 )
+PRODUCTION = re.compile(r"(?:the |our )?prod(?:uction)? code", re.I)
+NO_FOLDERS = frozenset(
+    "root current same home working parent top-level main wrong temporary temp build project".split()
+)
+SLASHED = re.compile(r"(?<![\w./-])[a-z][\w-]*(?:/[a-z][\w-]*)+(?![\w./-])")
 SCRIPT = re.compile(r"(?:\.{0,2}/)?(?:[\w.-]+/)*[\w.-]+\.(?:sh|py|rb|js|mjs|ts|pl|php)")
 INTERPRETERS = {
     "sh": "bash|sh|zsh|source|.", "py": "python|python3", "rb": "ruby", "js": "node|bun|deno", "mjs": "node|bun|deno",
@@ -180,7 +188,7 @@ FILLER = frozenset(
     "contents content of in under inside within below from to at into its all our my code plain raw statement statements call calls "
     "function functions comment comments line lines keyword operator method hook hooks package library module type types existing "
     "stuff things them it these those that this via through with using macro decorator suppressions suppression directives directive "
-    "either both nor keywords operators methods macros decorators libraries modules checked-in binary executable anywhere flag flags option bare naked direct".split()
+    "either both nor keywords operators methods macros decorators libraries modules checked-in binary executable anywhere flag flags option bare naked direct installer installers".split()
 )
 PATH_NAMES = frozenset(
     "src lib app tests test docs scripts packages backend frontend api server client migrations vendor dist build generated node_modules infra deploy config public static assets fixtures proto protos schemas internal pkg cmd web".split()
