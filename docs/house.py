@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from textwrap import wrap
+from typing import Union
 
 PACKAGE = Path(__file__).resolve().parent.parent / "reflect_git"
 # Top to bottom, as in pyproject.toml: a package imports only packages of lower layers.
@@ -45,6 +46,7 @@ OLD_NAMES = frozenset(
     "trail authority unasked rivals declining settle together places proposing story matter condition mending".split()
 )
 _SHOWN = 12
+_FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
 @dataclass(frozen=True)
@@ -88,17 +90,27 @@ def _load_module(path: Path, package: Path, packages: set[str]) -> Module:
     parts = relative.with_suffix("").parts
     name = ".".join(part for part in parts if part != "__init__")
     tree = ast.parse(text)
-    imports = {word for found in _iter_imports(tree, package.name) for word in found} & packages - {parts[0]}
-    summary = (ast.get_docstring(tree) or "").partition("\n")[0]
-    functions = tuple(_list_functions(tree, name))
-    late, once = count_late_imports(tree), tuple(find_used_once(tree))
-    lines = text.count("\n")
-    return Module(name, relative.as_posix(), parts[0], summary, lines, frozenset(imports), functions, late, once)
+    nodes = list(ast.walk(tree))
+    functions = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    imports = {word for found in _iter_imports(nodes, package.name) for word in found} & packages - {parts[0]}
+    return Module(
+        name,
+        relative.as_posix(),
+        parts[0],
+        (ast.get_docstring(tree) or "").partition("\n")[0],
+        text.count("\n"),
+        frozenset(imports),
+        tuple(
+            Function(f"{name}.{each.name}", (each.end_lineno or each.lineno) - each.lineno + 1) for each in functions
+        ),
+        _count_late_imports(nodes, functions),
+        tuple(find_used_once(nodes)),
+    )
 
 
-def _iter_imports(tree: ast.AST, package: str) -> Iterator[tuple[str, ...]]:
+def _iter_imports(nodes: Iterable[ast.AST], package: str) -> Iterator[tuple[str, ...]]:
     """Yield the packages that each import names, including late imports and imports for type checking."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield tuple(each.name.split(".")[1] for each in node.names if each.name.startswith(f"{package}."))
         elif isinstance(node, ast.ImportFrom) and node.module == package:
@@ -107,27 +119,23 @@ def _iter_imports(tree: ast.AST, package: str) -> Iterator[tuple[str, ...]]:
             yield ((node.module or "").split(".")[1],)
 
 
-def _list_functions(tree: ast.AST, module: str) -> Iterator[Function]:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield Function(f"{module}.{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1)
-
-
-def count_late_imports(tree: ast.AST) -> int:
+def _count_late_imports(nodes: Iterable[ast.AST], functions: Sequence[_FunctionNode]) -> int:
     """Count the import statements inside functions."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    inside = (node for function in functions for node in ast.walk(function))
-    return len({node.lineno for node in inside if isinstance(node, (ast.Import, ast.ImportFrom))})
+    inside = {line for each in functions for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+    return sum(isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno in inside for node in nodes)
 
 
-def find_used_once(tree: ast.AST) -> Iterator[str]:
+def find_used_once(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Yield the private functions and methods that their module mentions once."""
-    mentions = Counter(
-        node.id if isinstance(node, ast.Name) else node.attr
-        for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))
-    )  # fmt: skip
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    named = Counter(function.name for function in functions)
+    mentions: Counter[str] = Counter()
+    named: Counter[str] = Counter()
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            mentions[node.id] += 1
+        elif isinstance(node, ast.Attribute):
+            mentions[node.attr] += 1
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            named[node.name] += 1
     for name, times in named.items():
         if name.startswith("_") and not name.startswith("__") and times == mentions[name] == 1:
             yield name

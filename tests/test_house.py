@@ -6,6 +6,7 @@ import ast
 import re
 from ast import literal_eval
 from collections import Counter
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -14,7 +15,12 @@ from docs import house
 from tests.conftest import REPO
 
 PAGE = (REPO / "docs" / "architecture.md").read_text(encoding="utf-8")
-FOUND = house.load_modules()
+
+
+@cache
+def _load_modules() -> list[house.Module]:
+    """Parse the package once for all tests of this file, and not when a worker only collects them."""
+    return house.load_modules()
 
 
 def _in_code() -> list[str]:
@@ -34,7 +40,7 @@ def test_page_lists_the_layers() -> None:
     drawing = PAGE.partition("## Layers")[2].partition("A layer imports")[0]
     rows = [line.strip().partition("  ")[0] for line in drawing.splitlines() if re.match(r" {4}\w", line)]
     assert [tuple(row.split(" │ ")) for row in rows] == list(house.LAYERS)
-    assert {module.package for module in FOUND} == {package for layer in house.LAYERS for package in layer}
+    assert {module.package for module in _load_modules()} == {package for layer in house.LAYERS for package in layer}
 
 
 def test_linter_checks_the_same_layers() -> None:
@@ -46,7 +52,7 @@ def test_no_package_imports_a_higher_layer() -> None:
     mixed = {package for layer, may_mix in _contract() if may_mix for package in layer}
     wrong = [
         f"{package} → {to}"
-        for package, imports in house.count_imports(FOUND).items()
+        for package, imports in house.count_imports(_load_modules()).items()
         for to in imports
         if height[to] > height[package] or (height[to] == height[package] and package not in mixed)
     ]
@@ -56,29 +62,33 @@ def test_no_package_imports_a_higher_layer() -> None:
 def test_page_describes_every_package() -> None:
     table = PAGE.partition("| package | what it does |")[2].partition("\n\n")[0]
     named = set(re.findall(r"^\| `([\w/]+)` \|", table, re.MULTILINE))
-    assert named == {module.name.replace(".", "/") for module in FOUND if module.is_package or "." not in module.name}
+    assert named == {
+        module.name.replace(".", "/") for module in _load_modules() if module.is_package or "." not in module.name
+    }
 
 
 def test_page_describes_every_adapter() -> None:
     table = PAGE.partition("| adapter (")[2].partition("\n\n")[0]
     named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
     assert named == {
-        module.name.split(".")[1] for module in FOUND if module.package == "platform" and not module.is_package
+        module.name.split(".")[1]
+        for module in _load_modules()
+        if module.package == "platform" and not module.is_package
     }
 
 
 def test_folders_are_small() -> None:
-    counts = house.count_folders(FOUND)
+    counts = house.count_folders(_load_modules())
     assert {folder: count for folder, count in counts.items() if count > house.MAX_FOLDER_MODULES} == {}
 
 
 def test_modules_are_few() -> None:
-    assert len(FOUND) <= house.MAX_MODULES
+    assert len(_load_modules()) <= house.MAX_MODULES
 
 
 def test_late_imports_and_functions_used_once_do_not_grow() -> None:
-    assert sum(module.late_imports for module in FOUND) <= house.MAX_LATE_IMPORTS
-    assert sum(len(module.used_once) for module in FOUND) <= house.MAX_USED_ONCE
+    assert sum(module.late_imports for module in _load_modules()) <= house.MAX_LATE_IMPORTS
+    assert sum(len(module.used_once) for module in _load_modules()) <= house.MAX_USED_ONCE
 
 
 def test_no_module_imports_a_name_twice() -> None:
@@ -94,16 +104,16 @@ def test_no_module_imports_a_name_twice() -> None:
 
 
 def test_no_module_has_an_old_name() -> None:
-    assert house.find_old_names(FOUND) == []
+    assert house.find_old_names(_load_modules()) == []
 
 
 def test_every_module_has_a_summary() -> None:
-    assert [module.path for module in FOUND if not module.summary] == []
+    assert [module.path for module in _load_modules() if not module.summary] == []
 
 
 def test_report_lists_every_module_with_its_summary() -> None:
-    lines = house.format_report(FOUND).splitlines()
-    for module in FOUND:
+    lines = house.format_report(_load_modules()).splitlines()
+    for module in _load_modules():
         shown = module.path.removesuffix("__init__.py")
         assert any(line.startswith(f"  {shown} ") and line.endswith(module.summary) for line in lines), module.path
 
@@ -169,11 +179,11 @@ def _exists(name: str) -> bool:
 
 
 def test_modules_are_short() -> None:
-    assert [module.name for module in FOUND if module.lines > 900] == []  # the shell grammar is one module
+    assert [module.name for module in _load_modules() if module.lines > 900] == []  # the shell grammar is one module
 
 
 def test_functions_are_short() -> None:
-    sizes = [function.lines for module in FOUND for function in module.functions]
+    sizes = [function.lines for module in _load_modules() for function in module.functions]
     assert median(sizes) <= 10
     assert house.get_90th_percentile(sizes) <= 30
     assert max(sizes) <= 80
@@ -196,7 +206,7 @@ def test_reads_imports_and_sizes(tmp_path: Path) -> None:
 
 def test_finds_private_functions_used_once() -> None:
     source = "def _a(): ...\ndef _b(): ...\ndef _c(): ...\n_a()\n_b()\n_b()\nclass C:\n    def _d(self): self._d()\n"
-    assert list(house.find_used_once(ast.parse(source))) == ["_a", "_d"]
+    assert list(house.find_used_once(list(ast.walk(ast.parse(source))))) == ["_a", "_d"]
 
 
 def test_finds_old_names(tmp_path: Path) -> None:
