@@ -151,9 +151,10 @@ def test_slow_clients(panel: RunningPanel, browser: Browser) -> None:
     slow = [socket.create_connection((panel.host, panel.port)) for _ in range(40)]
     for at, one in enumerate(slow):
         one.sendall(parts[at % 2])
-    begun = time.monotonic()
     assert browser.get("rules").status == 200
-    assert time.monotonic() - begun < 5
+    slow[-1].setblocking(False)
+    with pytest.raises(BlockingIOError):  # it is still open: nobody waited until it was closed
+        slow[-1].recv(1)
     for one in slow:
         one.settimeout(40)
         while one.recv(4096):
@@ -335,7 +336,7 @@ def test_the_owner_of_a_connection() -> None:
         accepted, address = listener.accept()
         with accepted:
             assert system.current.find_peer(address, listener.getsockname()) == (os.getuid(), os.getpid())
-            assert system.current.find_peer(("127.0.0.1", 1), listener.getsockname()) is None
+            assert system.current.find_peer(("127.0.0.1", 1), listener.getsockname()) in (None, (-1, -1))
         assert client.fileno() > 0
 
 
