@@ -200,6 +200,30 @@ def test_every_script_that_make_runs_exists() -> None:
     assert [path for path in sorted(paths) if not (REPO / path).exists()] == []
 
 
+def _list_sentences(page: str) -> list[str]:
+    """Return the sentences of a page, its table cells and list items, without code blocks; code counts as a word."""
+    lines: list[str] = []
+    for line in page.splitlines():
+        if line.startswith(("    ", "#", "```")):
+            lines.append("")
+        elif line.startswith("|"):
+            lines += [part for cell in line.strip("|").split("|") for part in (cell, "")]
+        else:
+            item = re.match(r"\s*(?:[-*]|\d+\.) ", line)
+            lines += ["", line[item.end() :]] if item else [line]
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "Code", "\n".join(lines)))
+    blocks = (" ".join(block.split()) for block in re.split(r"\n\s*\n", text))
+    return [part for block in blocks for part in re.split(r"(?<=[.!?:;]) (?=\S)", block)]
+
+
+def test_sentences_are_short() -> None:
+    """At most 25 words. Some items of a list have more: they name formats, fields or commands."""
+    sentences = [one for page in PAGES if page.name != "commands.md" for one in _list_sentences(page.read_text())]
+    long = [one for one in sentences if len(re.findall(r"[\w'’-]+", one)) > 25 and not one.startswith("[Commands]")]
+    assert len(sentences) > 2000
+    assert len(long) <= len(sentences) // 100, long
+
+
 def test_the_readme_is_short() -> None:
     assert len(_read("README.md").splitlines()) <= 110
 
