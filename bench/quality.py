@@ -23,8 +23,8 @@ from reflect_git.redact import find_secrets
 Item = dict[str, Any]
 CONFIDENT = 2
 MIN_RATES = {
-    "F1": 0.60, "recall": 0.72, "average precision": 0.62, "precision of the best tenth": 0.75,
-    "precision of confident ones": 0.60, "recall of confident ones": 0.45, "F1 of lasting ones": 0.50,
+    "F1": 0.64, "recall": 0.72, "average precision": 0.66, "precision of the best tenth": 0.82,
+    "precision of confident ones": 0.70, "recall of confident ones": 0.48, "F1 of lasting ones": 0.52,
     "recall of refusals": 0.95, "other languages: recall less that of English": -0.15,
     "events: F1": 0.70, "secrets: spans gone": 0.97,
 }  # fmt: skip
