@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_git.effect import verdict
 from reflect_git.effect.from_store import RECENT_DAYS, Effects, judge_rules
 from reflect_git.records.ids import plural
+from reflect_git.rules import project_files
 from reflect_git.store import api
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Learning
     from reflect_git.rules.project_files import Place
     from reflect_git.store.reading.reader import Scan
+    from reflect_git.store.repository import Store
 
 _DIGITS = 4
 
@@ -114,6 +116,12 @@ def pooled_text(pooled: Pooled) -> str:
         f"all {plural(pooled.rules, 'rule')} with a baseline: {plural(pooled.events, 'session')} with events, "
         f"{pooled.expected:.0f} expected without rules; ratio {_short(pooled.ratio)} ({low} to {high})"
     )
+
+
+def describe_all(store: Store, env: Mapping[str, str], scan: Scan, folder: str) -> str:
+    """Return in one line what the rules in force did together; "" if none of them can be judged."""
+    aliases = project_files.load_key_aliases(store, project_files.find_place(store, env, folder))
+    return headline(load_effects(scan, aliases))
 
 
 def headline(found: Effects) -> str:

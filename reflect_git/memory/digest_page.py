@@ -36,6 +36,12 @@ SELECT project, project_name, count(DISTINCT session), sum(json_extract(body, '$
  sum(coalesce(json_extract(body, '$.tokens.input'), 0) + coalesce(json_extract(body, '$.tokens.output'), 0))
 FROM records WHERE kind = 'EXP' AND time >= ? AND time < ? GROUP BY project"""
 
+_RULES = """
+SELECT l.project, l.project_name, sum(d.type = 'approved'), sum(d.type <> 'approved') FROM records d
+JOIN records l ON l.id = d.subject AND l.kind = 'LRN'
+WHERE d.kind = 'DEC' AND d.time >= ? AND d.time < ? AND d.type IN ('approved', 'reverted', 'superseded')
+GROUP BY l.project"""
+
 Place = tuple[str, str]  # the key and the name of a project
 
 
@@ -156,10 +162,11 @@ def _add_decisions(
 def _count_figures(index: Index, start: str, end: str, project: str) -> dict[str, float]:
     names = ("sessions", "typed", "corrections", "interruptions", "failures", "tokens")
     found: dict[str, float] = dict.fromkeys(names, 0)
-    for place, name, *values in index.query(_SESSIONS, start, end):
-        if not project or project in (place, name):
-            for figure, value in zip(names, values, strict=True):
-                found[figure] += value or 0
+    for query, figures in ((_SESSIONS, names), (_RULES, ("rules_gained", "rules_lost"))):
+        for place, name, *values in index.query(query, start, end):
+            if not project or project in (place, name):
+                for figure, value in zip(figures, values, strict=True):
+                    found[figure] = found.get(figure, 0) + (value or 0)
     return found
 
 
@@ -173,9 +180,12 @@ def as_json(page: Page) -> dict[str, Any]:
 
 
 def format_figures(figures: Mapping[str, float]) -> str:
-    """Return the figures as words: `12 sessions, 140 messages, 9 corrections`."""
+    """Return the figures as words: `12 sessions, 140 messages, 9 corrections, 2 rules gained, 1 lost`."""
     names = {"sessions": "session", "typed": "message", "corrections": "correction", "failures": "failure"}
     parts = [plural(int(figures.get(name, 0)), word) for name, word in names.items()]
     if figures.get("tokens"):
         parts.append(f"{figures['tokens'] / 1000:,.0f}k tokens")
+    gained, lost = (int(figures.get(f"rules_{name}", 0)) for name in ("gained", "lost"))
+    if gained or lost:
+        parts.append(f"{plural(gained, 'rule')} gained, {lost} lost")
     return ", ".join(parts)

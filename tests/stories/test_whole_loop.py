@@ -130,5 +130,6 @@ def test_from_a_failure_to_fewer_of_them(
     told = {(line["section"], line["text"]): line["ids"] for _, line in page.lines}
     for what in (f"approved: {RULE}", f"guarded: {RULE}", "root cause: npm refused to install"):
         assert ("decided", what) in told, told
+    assert (page.figures["rules_gained"], page.figures["rules_lost"]) == (2, 0), "a rule, and a skill"
     assert [len(ids) for (section, _), ids in told.items() if section == "broken"] == [12] and page.digests
     require_promises(store_home)

@@ -22,7 +22,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.guards import entry as guard_entry
 from reflect_git.guards import table
 from reflect_git.records.ids import plural
-from reflect_git.rules import project_files, queue
+from reflect_git.rules import queue
 from reflect_git.store import machines, pending, policy, remotes
 from reflect_git.store.local import firings
 from reflect_git.store.lost_signals import format_names
@@ -220,8 +220,7 @@ def _describe_effect(store: Store, env: Mapping[str, str], scan: Scan) -> str | 
         return None
     from reflect_git.effect import table as effects
 
-    aliases = project_files.load_key_aliases(store, project_files.find_place(store, env, _get_cwd()))
-    return effects.headline(effects.load_effects(scan, aliases)) or None
+    return effects.describe_all(store, env, scan, _get_cwd()) or None
 
 
 def _add_drift(report: StatusReport, store: Store, env: Mapping[str, str], scan: Scan) -> None:

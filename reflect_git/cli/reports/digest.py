@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reflect_git.capture import service
-from reflect_git.cli.context import CliContext, one_line, printable, terminal_width
+from reflect_git.cli.context import CliContext, get_cwd, one_line, printable, terminal_width
 from reflect_git.cli.options import json_option
 from reflect_git.cli.reports.search import show_progress
 from reflect_git.errors import EXIT_USAGE, ReflectError
@@ -21,6 +21,7 @@ from reflect_git.store.index import Index
 
 if TYPE_CHECKING:
     from reflect_git.memory.digests import Page
+    from reflect_git.store.repository import Store
 
 _TITLES = {
     "worked": "worked on", "decided": "decided", "learned": "learned", "broken": "broken", "open": "still open",
@@ -70,10 +71,21 @@ def digest_command(
         start, end = digests.get_bounds(name)
     index = Index(store, yaml_loose.parse_edited, show_progress(cli))
     page = digest_page.load_page(store, index, start, end, name, project, today)
+    effect = _describe_effect(cli, store) if page.is_running else ""
     if cli.json:
-        cli.print_json(digest_page.as_json(page))
+        cli.print_json({**digest_page.as_json(page), "effect": effect or None})
     else:
-        _print_page(cli, page, everything)
+        _print_page(cli, page, effect, everything)
+
+
+def _describe_effect(cli: CliContext, store: Store) -> str:
+    """Return in one line whether the rules help; empty without rules or recorded sessions."""
+    scan = cli.scan(store)
+    if not scan.history.learnings:
+        return ""
+    from reflect_git.effect import table
+
+    return table.describe_all(store, cli.env, scan, get_cwd())
 
 
 def _get_next_day(day: str) -> str:
@@ -102,10 +114,12 @@ def _get_period(today: str, unit: str, last: bool) -> str:
     return month
 
 
-def _print_page(cli: CliContext, page: Page, everything: bool) -> None:
+def _print_page(cli: CliContext, page: Page, effect: str, everything: bool) -> None:
     note = ", still running" if page.is_running else ""
     cli.print_line(f"{click.style(page.period, bold=True)}  {page.start} to before {page.end}{note}")
     cli.print_text(digest_page.format_figures(page.figures))
+    if effect:
+        cli.print_text(printable(effect))
     if page.ratio >= 1:
         cli.print_text(f"one character stands for {page.ratio:,.0f} of the conversations")
     several = len({name for name, _ in page.lines}) > 1
