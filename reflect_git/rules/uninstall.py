@@ -19,6 +19,7 @@ from reflect_git.targets import improvements, markdown, rules_file, target_page
 from reflect_git.targets import plan as plans
 from reflect_git.targets import target_page as pages
 from reflect_git.targets.plan import Plan, format_diff
+from reflect_git.targets.target_files import SKILL_FILE
 from reflect_git.targets.target_page import Page
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from reflect_git.store.repository import Store
 
 UNMARK, ERASE = "unmark", "erase"
+_FOLDERS = ("reflect", "rules", "skills", "agents", ".claude")  # that an approval may have created
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,9 @@ def _erase_file(page: TargetFile, ours: list[Learning]) -> bytes | None:
 def apply_change(change: Change) -> None:
     """Write the file if it is still what was shown; also remove empty folders that were created for it."""
     instruction_files.replace(change.path, change.before, change.after)
-    folder = os.path.dirname(change.path)
-    while change.after is None and os.path.basename(folder) in ("reflect", "rules", ".claude"):
+    folder, name = os.path.split(change.path)
+    ours = (os.path.basename(folder) if name == SKILL_FILE else "", *_FOLDERS)
+    while change.after is None and os.path.basename(folder) in ours:
         try:
             os.rmdir(folder)
         except OSError:

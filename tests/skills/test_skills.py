@@ -317,3 +317,29 @@ def test_a_skill_that_does_not_help_is_asked_about(released: Path, store_home: P
     assert "came back in 2 sessions" in run_cli("skills", "list", cwd=released).out
     (listed,) = run_cli("skills", "list", "--json", cwd=released).json()["data"]["skills"]
     assert listed["returned"] == 2
+
+
+def test_uninstalling_gives_back_every_byte(released: Path, home: Path, run_cli: RunCli) -> None:
+    def list_files() -> dict[str, bytes]:
+        roots = (released, home / ".claude")
+        return {
+            str(path): path.read_bytes()
+            for root in roots
+            for path in sorted(root.rglob("*"))
+            if path.is_file() and not {"reflections", ".git", "projects"} & set(path.parts)
+        }
+
+    before = list_files()
+    write_by_hand(draft_release(released, run_cli))
+    about = "Open the admin page. Choose a tenant. Run the export. Check it."
+    made = run_cli("skills", "new", "--about", about, "--name", "export", "--json", cwd=released).json()["data"]
+    write_by_hand(Path(made["path"]))
+    for words in (("release",), ("export", "--global")):
+        with Terminal("skills", "deploy", *words, cwd=released) as terminal:
+            terminal.passes("[y/N]:")
+            terminal.types("y")
+            terminal.ends()
+    assert len(list_files()) == len(before) + 2
+    done = run_cli("uninstall", "--erase", "--yes", cwd=released)
+    assert done.code == 0, done.err
+    assert list_files() == before and not (released / ".claude").exists()
