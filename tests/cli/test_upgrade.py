@@ -46,7 +46,9 @@ def build_machine(machine: OldProgram, signals: int, rules: int) -> None:
     machine.run("init")
     machine.run("enable")
     machine.answer("config", "reflect.approval", "unattended")
-    machine.say(list_rules(rules + 10), "aaaaaaaa-0000-4000-8000-000000000001")
+    said = list_rules(rules + 10)
+    for at in range(0, len(said), 50):
+        machine.say(said[at : at + 50], f"{at:08x}-0000-4000-8000-000000000001")
     queue = [
         {"type": "explicit", "message": f"the {THINGS[n % 10]} number {n} is read by the night job", "project": "",
          "timestamp": "2026-11-10T10:00:00+00:00"} for n in range(signals - rules - 10)
@@ -100,7 +102,9 @@ def test_a_store_of_0_1_0_is_read_mended_and_synced(
     assert len(run("signals", "--json").json()["data"]) == signals
     assert run("audit", "--json").json()["data"]["ok"]
     found = run("doctor", "--json").json()["data"]["findings"]
-    assert [one for one in found if one["level"] in ("error", "warning") or one["check"] == "files"][1:] == [], found
+    faults = {one["check"]: one for one in found if one["level"] in ("error", "warning")}
+    assert set(faults) <= {"hooks", "instructions"}, faults  # a checkout is no installation; 200 rules are many
+    assert [one["level"] for one in found if one["check"] == "files"] == ["ok"]
     assert run("search", "night", "job").out and run("upkeep").out
 
     # 0.1.0 refuses decisions of kinds that it does not know, and takes everything else; nothing is lost.
