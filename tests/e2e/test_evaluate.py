@@ -147,3 +147,28 @@ def test_a_subagent_judges_the_open_session(client: Client, model: Model, run_cl
     wait_until_idle(client.home)
     (made,) = Index(open_store(store_home)).list_records("EVL")
     assert made["judge"]["kind"] == "in-session" and made["anchored"] is False and made["overall"] == 4.0
+
+
+def test_the_end_of_a_session_has_it_scored_if_a_person_switched_that_on(
+    client: Client, model: Model, store_home: Path
+) -> None:
+    """The judge runs in the background of a hook, below the client that ends; two messages stand for twenty."""
+    store = open_store(store_home)
+    switch_on(store, None, **{"reflect.evaluate": "auto"})
+    store.change_config({"reflect.evaluate.every": "2"})
+    client.env["REFLECT_GIT_CLAUDE"] = str(client.binary)
+    quote = {"n": 1, "text": "please add a date picker"}
+    judged = "The instructions that the assistant had:"
+    model.turns = [
+        Turn("I added the picker. ONE"), Turn("I sorted it. TWO"),
+        Turn("", [Call("StructuredOutput", build_answer(quote, 3.0))], to=judged),
+    ]  # fmt: skip
+    with client.open_screen() as screen:
+        screen.say("please add a date picker to the checkout", "ONE")
+        screen.say("and sort the list of orders by date", "TWO")
+        assert not Index(store).list_records("EVL") and judged not in str(model.requests)
+        screen.exit_client()
+    wait_until_idle(client.home)
+    (made,) = Index(open_store(store_home)).list_records("EVL")
+    assert (made["judge"]["kind"], made["overall"], made["messages"]["count"]) == ("claude", 3.0, 2)
+    assert [line["state"] for line in usage.read(store)] == ["done"]
