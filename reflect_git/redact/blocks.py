@@ -79,11 +79,12 @@ def find_in_joined(text: str, find: Finder) -> list[Finding]:
         (_LISTED_JOINT_PATTERN if "join(" in text or "concat(" in text.lower() else "") + _JOINT_PATTERN
     )
     cuts = [match.span() for match in joint.finditer(text)]
-    pieces, starts, length, last = [], [], 0, 0
+    pieces, starts, length, last, is_near = [], [], 0, 0, False
     for (start, end), (following, _) in zip(cuts, [*cuts[1:], (len(text) + 2 * _CONTEXT_LENGTH, 0)]):
-        # Only what is near a joint is read a second time.
-        last = max(last, start - _CONTEXT_LENGTH)
-        stop = end if following - end < 2 * _CONTEXT_LENGTH else min(len(text), end + _CONTEXT_LENGTH)
+        # Only what is near a joint is read a second time, and everything between two that are near each other.
+        last = last if is_near else max(last, start - _CONTEXT_LENGTH)
+        is_near = following - end < 2 * _CONTEXT_LENGTH
+        stop = end if is_near else min(len(text), end + _CONTEXT_LENGTH)
         for begin, finish, rest in ((last, start, ""), (end, stop, "\n\n")):
             pieces.append(text[begin:finish] + rest)
             starts.append((length, begin))

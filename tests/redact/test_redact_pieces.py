@@ -61,3 +61,12 @@ def test_cuts() -> None:
     assert len(clip_middle(redact("é" * 900), 300).encode()) <= 300
     assert format_redacted("{} or {}", text, redact("{}")) == f"{text} or {{}}"
     assert join_redacted(", ", [redact("a"), redact("b")]) == "a, b"
+
+
+@pytest.mark.parametrize("between", [0, 300, 370, 410, 500, 540, 670, 2000])
+def test_both_halves_of_a_string_go_however_far_the_next_one_is(between: int) -> None:
+    first, second = "rSCt7nguMvAo9iWwCead", "mllbPHeXW2SZFP5rDdq7"
+    split = f"api_key = (\n    '{first}'\n    '{second}'\n)\n"
+    other = "title = (\n    'the first half of a title '\n    'and the second'\n)\n"
+    text = redact(split + ("curl -H x:y\n\n" * 200)[:between] + other)
+    assert first not in text and second not in text and "the second" in text
