@@ -117,11 +117,11 @@ def estimate_typical_price(store: Store) -> Price:
 def ask_judge(
     store: Store, env: Mapping[str, str], judge: Judge, system: str, extract: Extract,
     on_tick: Callable[[float], None] | None = None, *, task: str = EVALUATE,
-    schema: dict[str, Any] = rubrics.ANSWER_SCHEMA,
+    schema: dict[str, Any] = rubrics.ANSWER_SCHEMA, part: str = "",
 ) -> JudgeAnswer:  # fmt: skip
     """Have one extract judged, or the rules of a file with another `task`.
 
-    The cost is reserved before and recorded after, whatever happens.
+    The cost is reserved before and recorded after, whatever happens. `part`: what was judged, for `list_paid_parts`.
     """
     is_claude = judge.kind == CLAUDE
     program = claude_call.require_client(env, _TASK) if is_claude else ""
@@ -135,6 +135,7 @@ def ask_judge(
         if is_claude
         else rubrics.build_command_input(task, system, extract, schema)
     )
+    facts = {"part": part} if part else {}
     question = Question(system, prompt, schema, judge.model, line["usd"], judge.seconds, store.private, _TASK)
     try:
         if is_claude:
@@ -144,13 +145,22 @@ def ask_judge(
     except CallFailed as error:
         # The real cost of an interrupted call is unknown, so the estimate counts.
         spent = error.usage or Usage(usd=price.usd)
-        usage.record_cost(store, line, usage.FAILED, why=error.code, **get_usage_fields(spent))
+        usage.record_cost(store, line, usage.FAILED, why=error.code, **facts, **get_usage_fields(spent))
         raise
     except BaseException:
         usage.record_cost(store, line, usage.FAILED, usd=0.0)
         raise
-    usage.record_cost(store, line, usage.DONE, **get_usage_fields(used))
+    usage.record_cost(store, line, usage.DONE, **facts, **get_usage_fields(used))
     return JudgeAnswer(answer, used.model or judge.model, used)
+
+
+def list_paid_parts(store: Store) -> set[str]:
+    """List what was judged and may have cost something, whether or not the answer could be used."""
+    return {
+        line["part"]
+        for line in usage.read(store)
+        if line.get("part") and (line["usd"] or line.get("state") != usage.FAILED)
+    }
 
 
 def get_usage_fields(used: Usage) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from reflect_git.judge.baton import build_baton
 from reflect_git.judge.rubric import Extract
 from reflect_git.platform import files
 from reflect_git.platform.claude_call import Usage
-from reflect_git.records.ids import plural, random_id, utc_precise
+from reflect_git.records.ids import digest, plural, random_id, utc_precise
 from reflect_git.records.named_tuple import NamedTuple
 from reflect_git.records.schema import VERSION
 from reflect_git.redact import redact
@@ -141,12 +141,17 @@ def evaluate_part(
 ) -> Evaluation:  # fmt: skip
     """Have one part judged, and store the result. If the answer cannot be used, only its cost is stored."""
     loaded = rubric.load_rubric(ctx.store)
-    reply = calls.ask_judge(ctx.store, ctx.env, judge, rubric.build_system_prompt(loaded), part.extract, on_tick)
+    system = rubric.build_system_prompt(loaded)
+    reply = calls.ask_judge(ctx.store, ctx.env, judge, system, part.extract, on_tick, part=_get_key(part))
     verdict = parse_answer(reply.answer, part.extract.messages)
     fields = {
         "kind": judge.kind, "model": reply.model, "rubric_sha": loaded.sha, "prompt_sha": rubric.get_prompt_sha()
     }  # fmt: skip
     return store_evaluation(ctx, part, verdict, fields, reply.usage, calibrate.is_anchored(ctx.store, fields))
+
+
+def _get_key(part: Part) -> str:
+    return digest("part", part.session.id, str(part.first))[:16]
 
 
 def store_evaluation(
@@ -235,12 +240,17 @@ def is_automatic(store: Store) -> bool:
 
 
 def find_due(ctx: Context) -> list[Part]:
-    """Return what an automatic run has to judge now; empty unless enough was typed."""
+    """Return what an automatic run has to judge now; empty unless enough was typed.
+
+    What was paid for and could not be used is not tried again: that would cost the same every day.
+    """
     try:
         every = max(1, int(ctx.store.get_setting(_EVERY_KEY) or LIMIT))
     except ValueError:
         every = LIMIT
-    parts = find_parts(ctx, messages.list_transcripts(ctx.env, time.time() - _AUTO_SECONDS), limit=every)
+    paid = calls.list_paid_parts(ctx.store)
+    found = find_parts(ctx, messages.list_transcripts(ctx.env, time.time() - _AUTO_SECONDS), limit=every)
+    parts = [part for part in found if _get_key(part) not in paid]
     return parts if sum(part.typed for part in parts) >= every else []
 
 

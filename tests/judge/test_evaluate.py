@@ -334,6 +334,20 @@ def test_automatic_runs_show_their_price_before_they_are_switched_on(store: Stor
     assert store.get_setting("reflect.evaluate") != "auto"
 
 
+def test_what_was_paid_for_in_vain_is_not_tried_again_automatically(
+    store: Store, home: Path, claude: ScriptedClaude, run_cli: RunCli
+) -> None:
+    invented = build_answer({"n": 1, "text": "nobody ever said this"})
+    failed = {"out": build_output(is_error=True, result="API Error: 500 broken.", usd=0.0), "code": 1}
+    claude.set_outputs(failed, {"out": build_output(structured_output=invented, usd=0.02)})
+    switch_on(store, None, **{"reflect.evaluate": "auto"})
+    write_session(home, "s-one", 20)
+    for calls_made in (1, 2, 2):  # a server that fails costs nothing, an invented quote does
+        assert evaluate.evaluate_if_due(open_ctx(store)) == []
+        assert len(claude.calls) == calls_made
+    assert run_cli("evaluate", "s-one", "--yes").code == 1 and len(claude.calls) == 3, "a person may try again"
+
+
 def test_a_failing_automatic_run_is_logged(store: Store, home: Path, tmp_path: Path) -> None:
     switch_on(store, write_judge(tmp_path, "sys.exit(3)"), **{"reflect.evaluate": "auto"})
     write_session(home, "s-one", 20)
