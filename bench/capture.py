@@ -140,7 +140,7 @@ def _build_notice_batch(setting: Setting, size: int) -> Batch:
     transcript.parent.mkdir(parents=True, exist_ok=True)
     transcript.write_text("".join(map(_build_entry, range(40))), encoding="utf-8")
     env = generate.build_env(
-        home, CLAUDE_PROJECT_DIR=str(setting.project), CLAUDECODE="1",
+        home, CLAUDE_PROJECT_DIR=str(setting.project), CLAUDECODE="1", CLAUDE_PLUGIN_ROOT=str(LAUNCHER.parent.parent),
         CLAUDE_PLUGIN_DATA=str(_create_launcher_data(setting, home)),
     )  # fmt: skip
 

@@ -68,7 +68,7 @@ def handle_event(env: Env, data: bytes) -> None:
         return
     if name == "PreCompact" and _has_nothing_new(event, env):
         return
-    if name == "UserPromptSubmit" and not _may_be_noticed(event, env):
+    if name == "UserPromptSubmit" and not (_may_be_noticed(event, env) or _has_kept_answers(env)):
         return
     from reflect_git.capture import service
 
@@ -115,6 +115,13 @@ def _may_be_noticed(event: Event, env: Env) -> bool:
     from reflect_git.capture.notice import get_prompt
 
     return env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0" and bool(get_prompt(event))
+
+
+def _has_kept_answers(env: Env) -> bool:
+    """Return whether an answer given in /keep waits. Does not open the store."""
+    from reflect_git.store.local import asked_questions
+
+    return asked_questions.has_kept_answers(os.path.join(paths.store_home(env), ".git", "reflect"))
 
 
 def read_input(descriptor: int) -> bytes:
@@ -210,6 +217,11 @@ def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> N
     if is_compacted:
         return
     attended = env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0"
+    if attended and env.get("CLAUDE_PLUGIN_ROOT") and event.get("source") != "clear":  # a mod hears nothing of that
+        from reflect_git.store.local import mod_state
+
+        mod_state.mark(store, str(event.get("session_id")), mod_state.STARTED)
+    _apply_kept_answers(store, env)
     welcome = sessions.build_welcome(store, attended)
     sessions.record_start(store, transcript, folder, env.get("CLAUDE_PID", ""))
     if welcome:
@@ -223,6 +235,7 @@ def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> N
 def _run_background_work(store: Store, env: Env, folder: str) -> None:
     from reflect_git.capture import sessions
     from reflect_git.guards import rebuild
+    from reflect_git.store.local import mod_state
 
     # First, because the session may soon make a call that a new guard is about. Deciding needs a newer Python.
     if sys.version_info >= (3, 10) and rebuild.is_outdated(store):
@@ -232,6 +245,7 @@ def _run_background_work(store: Store, env: Env, folder: str) -> None:
         derived_files.refresh_guards(store, env, reader.scan(store))
     sessions.run_background_work(store, env, folder)
     rebuild.delete_old_firings(store, time.time())
+    mod_state.delete_old_marks(store, time.time())
 
 
 def _print_compaction_note(store: Store, event: Event, transcript: str) -> None:
@@ -284,6 +298,7 @@ def handle_session_end(store: Store, event: Event, folder: str, env: Env) -> Non
     is_alone = start_session()
     alarm(DETACHED_SECONDS)
     sessions.end_session(store, env, _get_transcript(event), "SessionEnd", folder)
+    _apply_kept_answers(store, env)
     lower_priority(is_alone)  # a review may wait for what was mined, nobody for the rest
     sessions.run_background_work(store, env, folder)
     sessions.sync_after_session(store, env)
@@ -295,7 +310,12 @@ def handle_prompt(store: Store, event: Event, folder: str, env: Env) -> None:
     from reflect_git.capture import notice, service
     from reflect_git.records.ids import utc_precise
 
-    if store.get_setting("reflect.notice") == "off":
+    _apply_kept_answers(store, env)
+    if env.get("CLAUDE_PLUGIN_ROOT"):
+        from reflect_git.store.local import mod_state
+
+        mod_state.mark(store, str(event.get("session_id")), mod_state.PROMPTED)
+    if store.get_setting("reflect.notice") == "off" or not _may_be_noticed(event, env):
         return
     service.try_load_phrases(store)
     facts = notice.build_facts(notice.get_prompt(event), event, utc_precise(), paths.projects_dir(env))
@@ -304,8 +324,9 @@ def handle_prompt(store: Store, event: Event, folder: str, env: Env) -> None:
     facts["project"] = service.get_project(store, folder)
     signal = service.store_signal(store, facts, env)
     if signal is not None:
-        line = notice.format_line(signal["content"], _get_review_command(env))
-        _print(json_form.dumps({"systemMessage": line}).decode())
+        if notice.is_shown(notice.get_prompt(event)):
+            line = notice.format_line(signal["content"], _get_review_command(env))
+            _print(json_form.dumps({"systemMessage": line}).decode())
         _run_detached(lambda: _commit_and_count(store, env, folder, signal))
 
 
@@ -335,7 +356,50 @@ def handle_answer(store: Store, event: Event, folder: str, env: Env) -> None:
     if event.get("tool_name") == "AskUserQuestion":
         from reflect_git.store.local import asked_questions
 
-        asked_questions.save_answers(store, event)
+        asked_questions.save_answers(store, event, folder)
+
+
+def _apply_kept_answers(store: Store, env: Env) -> None:
+    """Start the program for answers to /keep that wait. Deciding needs packages that hooks do without."""
+    from reflect_git.store.local import asked_questions
+
+    program = os.path.join(env.get("CLAUDE_PLUGIN_ROOT", ""), "bin", "reflect-git")
+    if os.path.isabs(program) and asked_questions.has_kept_answers(store.private):
+        _run_detached(lambda: os.execve(program, [program, "keep", "--wait", "2"], dict(env)))
+
+
+def handle_band(store: Store, event: Event, folder: str, env: Env) -> None:
+    """Answer the mod, not the client: print the content of the band above the prompt."""
+    from reflect_git.capture import band
+    from reflect_git.store.local import mod_state
+    from reflect_git.store.reading import reader
+
+    session, error = str(event.get("session_id")), event.get("error")
+    mod_state.mark(store, session, mod_state.FAILED if error else mod_state.SEEN, str(error or ""))
+    if error or store.get_setting("reflect.mod") == "off":
+        _print(json_form.dumps({"off": True}).decode())
+        return
+    top = paths.find_top(folder) or folder
+    _refresh_count(store, env, top)
+    noted = band.find_last_noted(reader.scan(store), session)
+    _print(json_form.dumps({"noted": noted, "count": band.count_questions(store, top)}).decode())
+
+
+def _refresh_count(store: Store, env: Env, top: str) -> None:
+    """Count the questions of a review here again, if anything changed since the last count."""
+    from reflect_git.store import pending
+    from reflect_git.store.reading import waiting_counts
+
+    if waiting_counts.is_exact(store, top, time.time()) and not pending.list_pending(store):
+        return
+    if sys.version_info >= (3, 10):
+        from reflect_git.rules import queue
+
+        queue.refresh_counts(env, top)
+    else:  # generating the questions needs a newer Python
+        from reflect_git.capture import sessions
+
+        sessions.update_waiting_count(store, env, top, time.time(), waiting_counts.BEST)
 
 
 def check_stop(root: str) -> None:
@@ -447,6 +511,7 @@ HANDLERS: dict[str, Callable[[Store, Event, str, Env], None]] = {
     "SessionStart": handle_session_start,
     "SessionEnd": handle_session_end,
     "PostToolUse": handle_answer,
+    "Band": handle_band,
 }
-# An answer counts whether or not capture is on.
-UNCONDITIONAL_EVENTS = ("PostToolUse",)
+# An answer counts, and the mod gets one, whether or not capture is on.
+UNCONDITIONAL_EVENTS = ("PostToolUse", "Band")

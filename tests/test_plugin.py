@@ -97,3 +97,12 @@ def test_the_toggle_is_the_user_s_alone_and_may_run_four_verbs() -> None:
     assert "\ndisable-model-invocation: true\n" in text
     (allowed,) = re.findall(r"^allowed-tools: (.*)$", text, re.MULTILINE)
     assert allowed.split(", ") == [f"Bash(reflect-git {verb}*)" for verb in ("enable", "disable", "pause", "status")]
+
+
+def test_the_mod_is_small_and_has_no_digits_as_keys() -> None:
+    """On an empty prompt the client presses a digit at once, so "2 files" would press something."""
+    (name,) = _load("hooks", "hooks.json")["modules"]
+    text = (REPO / "hooks" / name).read_text(encoding="utf-8")
+    assert text.count("\n") <= 200
+    assert set(re.findall(r"hotkey: '(.)'", text)) == {"k", "x"}
+    assert not re.search(r"\$\.(fs|store|settings|model|session\.append)\b", text), "Python is the one writer"

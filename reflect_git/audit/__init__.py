@@ -42,8 +42,9 @@ QUICK_CHECKS: tuple[Check, ...] = (
     store_state.check_policies, store_state.check_missing, store_state.check_guards,
 )  # fmt: skip
 THOROUGH_CHECKS: tuple[Check, ...] = (
-    store_state.check_objects, approvals.check_answers, approvals.check_names, store_state.check_signatures,
-    store_state.check_decorative, proofs.check_proofs, proofs.check_captures, proofs.check_unchecked,
+    store_state.check_objects, approvals.check_answers, approvals.check_kept_answers, approvals.check_names,
+    store_state.check_signatures, store_state.check_decorative, proofs.check_proofs, proofs.check_captures,
+    proofs.check_unchecked,
 )  # fmt: skip
 SUBJECT = "audit"
 

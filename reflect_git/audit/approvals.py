@@ -13,6 +13,7 @@ from reflect_git.capture.transcript.dialogs import find_dialogs
 from reflect_git.errors import ReflectError
 from reflect_git.records.ids import digest, plural
 from reflect_git.records.schema import GUARD_KINDS, SETTING_KINDS
+from reflect_git.rules import keep
 from reflect_git.rules.approver import NO_NAME_HINT, meaning_of
 from reflect_git.rules.gate import find_missing_stages
 from reflect_git.store.local import asked_questions
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from reflect_git.records.schema import Decision, Learning
 
 APPROVING_KINDS = ("approved", "applied", "amended")
+_ANSWER_CHANNELS = ("ask-user-question", keep.CHANNEL)
 _GATED_KINDS = ("approved", "amended")
 _MAX_QUESTIONS = 4  # the most questions that one dialog of the client can have
 
@@ -115,18 +117,20 @@ def check_names(ctx: AuditContext) -> Iterator[Finding]:
         yield Finding("nameless", NOTE, nameless[-1], message, NO_NAME_HINT)
 
 
-def _list_about_broken_rules(ctx: AuditContext) -> list[Decision]:
-    """Return the rules reverted or guarded inside Claude Code, which requires an answer about a broken rule."""
+def _list_answered(ctx: AuditContext) -> list[Decision]:
+    """Return what was decided inside Claude Code, which requires a person's answer.
+
+    Rules are approved there, and reverted or guarded after an answer about a broken rule.
+    """
+    answered = (*APPROVING_KINDS, *_BROKEN_RULE_ANSWERS)
     return [
-        one
-        for one in ctx.scan.history.decisions
-        if one["kind"] in _BROKEN_RULE_ANSWERS and one["by"]["road"] == "ask-user-question"
+        one for one in ctx.scan.history.decisions if one["kind"] in answered and one["by"]["road"] in _ANSWER_CHANNELS
     ]
 
 
-def _list_approvals(ctx: AuditContext, channel: str) -> list[Decision]:
+def _list_approvals(ctx: AuditContext, *channels: str) -> list[Decision]:
     return [
-        one for one in ctx.scan.history.decisions if one["kind"] in APPROVING_KINDS and one["by"]["road"] == channel
+        one for one in ctx.scan.history.decisions if one["kind"] in APPROVING_KINDS and one["by"]["road"] in channels
     ]
 
 
@@ -147,7 +151,7 @@ def _get_revert_hint(made: Decision) -> str:
 
 def check_answers(ctx: AuditContext) -> Iterator[Finding]:
     """Report answers that were used twice, or that the client's transcript does not have."""
-    rested = [*_list_approvals(ctx, "ask-user-question"), *_list_about_broken_rules(ctx)]
+    rested = _list_answered(ctx)
     used: dict[tuple[str, str], list[Decision]] = {}
     for made in rested:
         answer = answer_of(made)
@@ -199,15 +203,37 @@ def _check_transcript(ctx: AuditContext, session: str, used: Mapping[str, list[D
     dialog = dict(_read_dialogs(ctx, transcript))
     for call, decided in used.items():
         for made in decided:
-            problem = _find_contradiction(made, dialog.get(call))
+            is_kept = made["by"]["road"] == keep.CHANNEL
+            problem = _check_kept(ctx, transcript, made) if is_kept else _find_contradiction(made, dialog.get(call))
             if problem:
                 message = f"'{made['id']}' rests on call {call}, and {problem}"
                 yield Finding("answer-unfounded", DECIDE, made["id"], message, _get_revert_hint(made), transcript)
 
 
+def _check_kept(ctx: AuditContext, transcript: str, made: Decision) -> str:
+    """Return how the transcript contradicts what was decided in /keep, or ""."""
+    kind = made["target"]["kind"] if made["target"] else ""
+    meaning = _BROKEN_RULE_ANSWERS.get(made["kind"], kind)
+    number = str(made["meta"]["answer"].get("question"))
+    printed = keep.find_output(transcript, number, meaning, paths.projects_dir(ctx.env))
+    if printed is None:
+        return "/keep did not print that answer there"
+    return f"the client did not write that answer: it {printed.problem}" if printed.problem else ""
+
+
+def check_kept_answers(ctx: AuditContext) -> Iterator[Finding]:
+    """Report answers to /keep that wait and that no person gave: somebody called the hook, or wrote the file."""
+    for one in keep.list_waiting(ctx.store):
+        why = keep.find_forgery(one, paths.projects_dir(ctx.env))
+        if why:
+            message = f"an answer to /keep, '{one.label[:60]}' for '{one.subject}', is not a person's: {why}"
+            hint = f"nothing was changed; see what session {one.session} ran at {one.time}"
+            yield Finding("answer-forged", DECIDE, f"{one.subject} {one.number}", message, hint, one.path)
+
+
 def list_without_transcript(ctx: AuditContext) -> list[Decision]:
     """Return the approvals inside Claude Code whose session no longer has a transcript."""
-    rested = [(made, answer_of(made)) for made in _list_approvals(ctx, "ask-user-question")]
+    rested = [(made, answer_of(made)) for made in _list_approvals(ctx, *_ANSWER_CHANNELS)]
     return [made for made, answer in rested if answer and not find_transcript(ctx, answer[0])]
 
 

@@ -34,6 +34,7 @@ from reflect_git.records.schema import SETTING_KINDS
 from reflect_git.redact import flatten, redact
 from reflect_git.rules.approver import PANEL
 from reflect_git.rules.drift.shell_writes import SessionWrites, command_of, record_edit
+from reflect_git.rules.keep import CHANNEL as KEEP
 from reflect_git.store.repository import get_record_path
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ _KINDS_BY_VERB = {
 _ACCEPTANCE_SUBJECT = "audit"
 _SUSPICIONS_BY_CHANNEL = {
     TERMINAL: (RUNS, OPAQUE, KEYS, STORE), PANEL: (PAGE, RUNS, OPAQUE, KEYS, STORE),
-    ASK_USER_QUESTION: (HOOK, TRANSCRIPT, STORE),
+    ASK_USER_QUESTION: (HOOK, TRANSCRIPT, STORE), KEEP: (HOOK, KEYS, TRANSCRIPT, STORE),
 }  # fmt: skip
 _CHANNEL_NAMES = {TERMINAL: "a terminal", PANEL: "the panel"}
 _OWN_WORDS = ("user_typed", "user_feedback")

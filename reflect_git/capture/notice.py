@@ -6,6 +6,7 @@ The miner reads the same message later. Both compute its id from session, text a
 from __future__ import annotations
 
 import os
+import re
 
 from reflect_git.capture.transcript.lines import check_path, is_relevant, open_transcript, parse_line
 from reflect_git.capture.transcript.reader import TranscriptReader
@@ -40,6 +41,8 @@ COUNTED_BYTES = 16 << 20  # of a transcript; the client waits while they are sea
 _NEEDLE_LENGTH = 60
 _ASSISTANT_MARK = b'"type":"assistant"'
 _DAY = 86400
+_QUESTION = re.compile(r"[?？؟][^\w?]*$")
+_DOUBT = re.compile(r"\W*(?:h+m+|i wonder|maybe|(?:it )?(?:looks|seems) like|(?:i'm )?not sure)\b", re.I)
 
 
 def get_prompt(event: Mapping[str, Any]) -> str:
@@ -96,11 +99,19 @@ def _read_last_turns(transcript: str, projects: str) -> list[Turn]:
 
 def format_line(content: str, way: str) -> str:
     """Return the line for the person: the noted words, and how to keep them."""
+    return f'✎ noted: "{shorten(content)}" · {way} to keep it'
+
+
+def is_shown(text: str) -> bool:
+    """Return whether to show a line about this message. A correction in a question or a doubt is stored silently."""
+    return not _QUESTION.search(text) and not _DOUBT.match(text)
+
+
+def shorten(content: str) -> str:
+    """Return noted words on one line, without unprintable characters."""
     words = "".join(letter if letter.isprintable() else " " for letter in content)
     words = " ".join(words.split())
-    if len(words) > SHOWN_LENGTH:
-        words = words[: SHOWN_LENGTH - 1].rstrip() + "…"
-    return f'✎ noted: "{words}" · {way} to keep it'
+    return words if len(words) <= SHOWN_LENGTH else words[: SHOWN_LENGTH - 1].rstrip() + "…"
 
 
 def set_moment(facts: Facts, turn: Turn) -> None:

@@ -33,6 +33,7 @@ COMMANDS = {
     "unguard": ("Plumbing", "remove the guard of a rule"),
     "status": ("Daily", "show capture, proposed rules and what needs attention"),
     "candidates": ("Plumbing", "list proposed rules"),
+    "keep": ("Plumbing", "apply what you answered to /keep in Claude Code"),
     "approve": ("Plumbing", "approve a proposed rule"),
     "dismiss": ("Plumbing", "dismiss or skip a proposed rule"),
     "show": ("Daily", "show a signal, rule, decision or commit"),

@@ -50,7 +50,7 @@ def _open_context(cli: CliContext, store: Store, project: str | None, writes: bo
     ctx = load_context(store, cli.env, cli.scan(store), folder)
     if writes:
         refresh_guards(store, cli.env, ctx.scan)  # a sync in the background may have brought a decision
-        for settle in (_apply_own_decisions, _apply_arrived_decisions):
+        for settle in (_apply_kept_answers, _apply_own_decisions, _apply_arrived_decisions):
             if settle(cli, ctx):
                 ctx = load_context(store, cli.env, cli.scan(store), folder)
     return ctx
@@ -74,6 +74,19 @@ def open_queue_if_any(
         if error.code != "no-store":
             raise
         return None
+
+
+def _apply_kept_answers(cli: CliContext, ctx: Context) -> bool:
+    """Apply what was answered in /keep. Usually the plugin has done so, and no module is loaded."""
+    if not asked_questions.has_kept_answers(ctx.store.private):
+        return False
+    from reflect_git.rules import keep
+
+    outcomes = keep.apply_answers(ctx.store, cli.env, lambda: cli.scan(ctx.store))
+    for one in outcomes:
+        cli.print_note(printable(f"from /keep: {one.problem or one.message}"))
+    keep.refresh_files(ctx.store, cli.env, cli.scan(ctx.store), outcomes)
+    return bool(outcomes)
 
 
 def _apply_own_decisions(cli: CliContext, ctx: Context) -> bool:

@@ -79,6 +79,13 @@ ALL_SETTINGS = (
         "note corrections when you send them",
         words=("strong", "off"),
     ),
+    Setting(
+        "reflect.mod",
+        "word",
+        "on",
+        "/keep and the band above the prompt in Claude Code",
+        words=("on", "off"),
+    ),
     Setting("reflect.remind", "boolean", "true", "remind once a day of proposed rules"),
     Setting("reflect.quiet", "text", "", "when capture was off", read_only="set by 'pause' and 'resume'"),
     Setting("reflect.ttl", "days", "14", "days a signal lives"),

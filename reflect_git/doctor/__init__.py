@@ -15,6 +15,7 @@ from reflect_git.platform import files
 from reflect_git.records.ids import format_signal_count, parse_utc, plural
 from reflect_git.store import api, copies, inbox, lost_signals, machines, maintenance, opening, pending, policy, remotes
 from reflect_git.store.creation import read_template
+from reflect_git.store.local import mod_state
 from reflect_git.store.lost_signals import (  # fmt: skip
     DAY,
     DECIDE,
@@ -384,6 +385,26 @@ def check_maintenance(ctx: CheckContext) -> list[Finding]:
     return [Finding(OK, f"ran {format_age(since)} ago" if last else "not due yet")]
 
 
+def check_mod(ctx: CheckContext) -> list[Finding]:
+    """Report whether the mod of the plugin, with /keep and the band, worked in the last session."""
+    if ctx.store.get_setting("reflect.mod") == "off":
+        return [Finding(OK, "switched off (reflect.mod)")]
+    state, said = mod_state.find_problem(ctx.store, ctx.now)
+    if not state:
+        return [Finding(OK, "answered in the last session with the plugin")]
+    if state == mod_state.UNKNOWN:
+        return [Finding(OK, "no session with the plugin to judge by yet")]
+    as_before = "everything else works; answer with /reflect or 'reflect-git review'"
+    if state == mod_state.FAILED:
+        return [Finding(WARNING, f"failed in the last session, so /keep and the band may be gone: {said}", as_before)]
+    if state == mod_state.STOPPED:
+        message = "stopped in the last session: Claude Code ended it, or it answers too slowly"
+        return [Finding(WARNING, message, as_before)]
+    message = "not loaded in the last session, so there is no /keep and no band"
+    hint = f"Claude Code is older than 2.1.287, a policy forbids mods, or it failed to load; {as_before}"
+    return [Finding(NOTE, message, hint)]
+
+
 CHECKS = (
     Check("store", check_owner),
     Check("disk", check_disk),
@@ -408,5 +429,6 @@ CHECKS = (
     Check("sync", check_sync),
     Check("clock", check_clock),
     Check("upkeep", check_maintenance, repairs.run_maintenance),
+    Check("mod", check_mod),
     Check("log", check_log),
 )

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 IN_FORCE, REVERTED, SUPERSEDED = "in force", "reverted", "superseded"
 CHANNEL_WORDS = {
-    "terminal": "at a terminal", "ask-user-question": "in Claude Code", "panel": "in the panel",
+    "terminal": "at a terminal", "ask-user-question": "in Claude Code", "keep": "with /keep in Claude Code",
+    "panel": "in the panel",
     "own-machine": "on another machine of yours", "unattended": "by a script",
     "autorevert": "by auto-revert",
     "autopilot": "by autopilot",

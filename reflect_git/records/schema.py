@@ -245,7 +245,9 @@ GUARD_KINDS = ("guarded", "unguarded")
 GUARD_MODES = ("watch", "hint", "ask", "deny")
 # Decisions about settings, not about rules; a separate command reverts them.
 SETTING_KINDS = ("policy", "capture", "remote")
-CHANNELS = ("terminal", "ask-user-question", "panel", "own-machine", "unattended", "autorevert", "autopilot")
+CHANNELS = (
+    "terminal", "ask-user-question", "keep", "panel", "own-machine", "unattended", "autorevert", "autopilot",
+)  # fmt: skip
 CRITERIA = ("completeness", "depth", "tone", "scope", "missed_opportunities")
 RECOMMENDATIONS = ("keep", "update", "revert")
 JUDGE_KINDS = ("claude", "command", "in-session")

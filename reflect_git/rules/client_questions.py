@@ -59,6 +59,15 @@ def store_candidate_question(
     Only three things are approved: the text between the two bars, its end date, and the `fields` somebody worded for an
     improvement.
     """
+    form = build_candidate_form(ctx, candidate, text, joined, replaced, fields)
+    return store_question(ctx.store, form, (number, count))
+
+
+def build_candidate_form(
+    ctx: Context, candidate: Candidate, text: str = "", joined: Sequence[Candidate] = (),
+    replaced: Sequence[Learning] = (), fields: Mapping[str, str] = MappingProxyType({}),
+) -> QuestionForm:  # fmt: skip
+    """Return what a question about a candidate, in this wording, has to show."""
     words, _ = make_safe(text or candidate.text)
     if not words:
         raise ReflectError("there is no text to ask for", "give one with --text TEXT", "usage", EXIT_USAGE)
@@ -66,7 +75,7 @@ def store_candidate_question(
     everyone = (candidate, *joined)
     mended["until"] = choose_end_date(everyone, words, fields.get("until", ""), utc_precise())
     tail = _build_tail(ctx, words, everyone, replaced, mended)
-    return store_question(ctx.store, QuestionForm(candidate.id, words, tail, candidate.target), (number, count))
+    return QuestionForm(candidate.id, words, tail, candidate.target)
 
 
 def _build_tail(
@@ -102,11 +111,12 @@ def _find_place(ctx: Context, record_id: str) -> tuple[int, int]:
 def store_broken_rule_question(ctx: Context, one: BrokenRule) -> dict[str, Any]:
     """Build and store the question about a rule that was broken again, without a new wording."""
     return store_question(
-        ctx.store, _build_broken_rule_form(one, one.rule["text"], ()), _find_place(ctx, one.rule["id"])
+        ctx.store, build_broken_rule_form(one, one.rule["text"], ()), _find_place(ctx, one.rule["id"])
     )
 
 
-def _build_broken_rule_form(one: BrokenRule, text: str, risky: Sequence[str]) -> QuestionForm:
+def build_broken_rule_form(one: BrokenRule, text: str, risky: Sequence[str]) -> QuestionForm:
+    """Return what a question about a rule that was broken again has to show, in its own or another wording."""
     shown = [
         one.headline,
         _format_rule_in_force(one.rule),
@@ -168,7 +178,7 @@ def _build_amendment_form(ctx: Context, amendment: Amendment) -> QuestionForm:
             *_format_risks(amendment.findings),
             *_format_risks(check_rule_additions(old, new["text"], broken.quotes)),
         ]
-        return _build_broken_rule_form(broken, new["text"], risky)
+        return build_broken_rule_form(broken, new["text"], risky)
     shown = [_format_replaced(old)] if old["text"] != new["text"] else []
     shown += _format_risks(amendment.findings)
     shown += [f"Reason: {amendment.reason}"] if amendment.reason else []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def refresh_derived_files(store: Store, env: Mapping[str, str], scan: Scan) -> None:
     """Write the index of learnings and compile the guards; every command that changes rules calls this."""
-    from reflect_git.rules import learnings_index  # it loads the Markdown parser; lists of rules do not write it
+    from reflect_git.targets import learnings_index  # it loads the Markdown parser; lists of rules do not write it
 
     learnings_index.write(store, scan)
     refresh_guards(store, env, scan)

@@ -249,7 +249,7 @@ def _list_last_amendments(ctx: Context, record_id: str) -> Iterator[list[Decisio
 
 
 _BATCH_SIZE = 50
-_PERSON_CHANNELS = ("terminal", "ask-user-question", "panel")
+_PERSON_CHANNELS = ("terminal", "ask-user-question", "keep", "panel")
 
 
 def select_last(ctx: Context, only_persons: bool = True) -> Selection:

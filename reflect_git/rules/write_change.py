@@ -163,7 +163,7 @@ def build_message(ctx: Context, subject: str, named: Iterable[tuple[str, str]], 
 
 def session_of(ctx: Context, by: DecisionAuthor) -> str:
     """Return the client session in which a person answered; "" for a terminal."""
-    return ctx.env.get("CLAUDE_CODE_SESSION_ID", "") if by["road"] == "ask-user-question" else ""
+    return ctx.env.get("CLAUDE_CODE_SESSION_ID", "") if by["road"] in ("ask-user-question", "keep") else ""
 
 
 LINK_CODE = "link"

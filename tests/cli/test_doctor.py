@@ -37,7 +37,7 @@ def test_a_well_store_passes_every_check(run_cli: RunCli, store: Store) -> None:
     lines = [line for line in result.out.splitlines() if "git  " not in line and "update git" not in line]
     assert {line.split()[0] for line in lines} == {"ok"}  # the machine may have an old git
     assert {line[22:24].strip() == "" for line in lines} == {False}  # the third column is aligned
-    assert len(lines) == 29
+    assert len(lines) == 30
     document = run_cli("doctor", "--json").json()["data"]
     assert document["ok"] is True
     assert document["findings"][1]["check"] == "git"

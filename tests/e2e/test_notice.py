@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.conftest import RunCli
 from tests.e2e.conftest import Signals, list_messages, wait_until_idle
-from tests.e2e.model import Model, Turn
+from tests.e2e.model import Model, Turn, bash_call
 from tests.e2e.session import Client, Screen, wait_until
 
 CORRECTIONS = (
@@ -59,6 +60,23 @@ def test_a_client_killed_right_after_enter_loses_nothing(client: Client, model: 
         wait_until(lambda: CORRECTIONS[0] not in get_input_box(screen), 5, screen.text)
         os.kill(screen.get_pid(), signal.SIGKILL)
         screen.expect(r"client ended with 137")
+    assert list_messages(signals()) == [CORRECTIONS[0]]
+
+
+def test_a_correction_queued_while_the_model_works_is_one_signal(
+    client: Client, model: Model, signals: Signals
+) -> None:
+    """The hook fires when the message is sent, and the client writes it as another kind of entry."""
+    gate = threading.Event()
+    model.turns = [Turn("I take pip. ONE", [bash_call("true")]), Turn("Working.", [bash_call("echo TWO")], gate=gate)]
+    with client.open_screen() as screen:
+        screen.say("add the requests library", "ONE")
+        screen.write(CORRECTIONS[0])
+        screen.press("Enter")
+        gate.set()
+        screen.expect(f'noted: "{CORRECTIONS[0]}"')
+        screen.expect("done")
+        screen.exit_client()
     assert list_messages(signals()) == [CORRECTIONS[0]]
 
 

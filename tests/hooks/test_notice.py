@@ -15,7 +15,7 @@ from reflect_git.capture import notice, service, sessions
 from reflect_git.capture.transcript.turn import Origin, Turn
 from reflect_git.records.ids import utc_precise
 from tests.conftest import RunCli, wait_for_background
-from tests.sessions import Session, load_signals
+from tests.sessions import Session, load_signals, wait_until
 from tests.stories.terminal import Terminal
 
 STRONG = "no, use pnpm here, not npm"
@@ -88,6 +88,12 @@ def test_it_is_safe_before_the_hook_ends(
 @pytest.mark.parametrize("text", WEAK)
 def test_nothing_else_is_shown(session: LiveSession, store_home: Path, text: str) -> None:
     assert session.submit(text) == ""
+
+
+@pytest.mark.parametrize("text", [f"{STRONG}, right?", f"{STRONG}. Did you see that? 😅", f"hmm, {STRONG}"])
+def test_a_question_or_a_doubt_is_stored_and_not_shown(session: LiveSession, store_home: Path, text: str) -> None:
+    assert session.submit(text) == ""
+    wait_until(lambda: load_messages(store_home), "it is stored")
 
 
 def test_long_and_pasted_texts_are_not_shown(session: LiveSession, store_home: Path) -> None:

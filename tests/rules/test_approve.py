@@ -12,7 +12,7 @@ from reflect_git.capture import service
 from reflect_git.errors import ReflectError
 from reflect_git.platform import instruction_files
 from reflect_git.records.ids import parse_utc
-from reflect_git.rules import learnings_index, queue, revert
+from reflect_git.rules import queue, revert
 from reflect_git.rules.approve import Proposal, Request, plan_approval, write_approval
 from reflect_git.rules.dismiss import AnsweredElsewhere, dismiss, mark_seen
 from reflect_git.rules.queue import Queue
@@ -21,6 +21,7 @@ from reflect_git.store.main import approval
 from reflect_git.store.main.approval import FileChange
 from reflect_git.store.reading import reader
 from reflect_git.store.repository import Store
+from reflect_git.targets import learnings_index
 from tests.faults import FAIL, KILL, FaultRun, Operation, SavedStore, check_every_fault, git
 from tests.rules import queues
 from tests.rules.queues import BY, PNPM, capture_signal, get_project_folder, open_queue

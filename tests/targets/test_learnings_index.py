@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from reflect_git.rules.learnings_index import IndexEntry, render
+from reflect_git.targets.learnings_index import IndexEntry, render
 
 
 def test_the_form() -> None:

@@ -1,7 +1,9 @@
-"""Find the answered AskUserQuestion calls of a transcript, and check that Claude Code wrote them.
+"""Find the answered AskUserQuestion calls of a transcript, and what /keep printed; check that Claude Code wrote them.
 
 Anybody can append a line to a transcript. Entries by Claude Code are linked: an answer names the entry of its call, and
 the call follows an entry before it. Both belong to one prompt, and the conversation continues from the answer.
+
+A command of a plugin leaves two rows: the command as typed, and what it printed. The model cannot run the command.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import mmap
 import os
 from datetime import datetime
 
-from reflect_git.capture.transcript.lines import LineReader, open_transcript, parse_line
+from reflect_git.capture.transcript.lines import LineReader, is_relevant, open_transcript, parse_line
 from reflect_git.capture.transcript.turn import as_dict, as_text
 
 TYPE_CHECKING = False
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 TOOL_NAME = "AskUserQuestion"
 _RESULT_MARK = b'"tool_result"'
 _REQUEST_MARK = b'"requestId":"'
+_COMMAND_MARK = b'"commandRun"'
 _MAX_PARENTS = 1000  # from a call to its prompt; Claude Code adds a dozen entries in between
 
 
@@ -60,6 +63,42 @@ def find_dialogs(path: str, projects: str = "") -> list[Dialog]:
             ]
     finally:
         os.close(descriptor)
+
+
+class CommandOutput:
+    """The output of a command of a plugin; `problem` is empty if Claude Code wrote it for a typed command."""
+
+    __slots__ = ("cwd", "problem", "text", "timestamp")
+
+    def __init__(self, entry: Fields, problem: str) -> None:
+        self.text = as_text(entry.get("content"))
+        self.timestamp = as_text(entry.get("timestamp"))
+        self.cwd = as_text(entry.get("cwd"))
+        self.problem = problem
+
+
+def find_command_outputs(path: str, plugin: str, command: str, projects: str = "") -> list[CommandOutput]:
+    """Return everything that a command of a plugin printed in a session, in order, with its links checked."""
+    descriptor = open_transcript(path, projects)
+    try:
+        if not os.fstat(descriptor).st_size:
+            return []
+        session = os.path.basename(path)[: -len(".jsonl")]
+        with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
+            transcript = _Transcript(descriptor, data, session)
+            return list(transcript.iter_outputs(plugin, command))
+    finally:
+        os.close(descriptor)
+
+
+def find_last_time(path: str, projects: str = "") -> str:
+    """Return the time of the last message of a transcript; empty if it has none."""
+    descriptor = open_transcript(path, projects)
+    try:
+        times = [as_text((parse_line(line) or {}).get("timestamp")) for _, _, line in LineReader(descriptor, 0) if line]
+    finally:
+        os.close(descriptor)
+    return max(times, default="")
 
 
 def has_client_answer(path: str, call: str, projects: str = "") -> bool:
@@ -134,6 +173,57 @@ class _Transcript:
         if not self._continues_after(asked, as_text(answered["uuid"]), answered_end):
             return "is not where the session went on"
         return ""
+
+    def iter_outputs(self, plugin: str, command: str) -> Iterator[CommandOutput]:
+        """Yield what a command of a plugin printed."""
+        at = self._data.find(_COMMAND_MARK)
+        while at >= 0:
+            begin, end, entry = self._read_entry(self._data.rfind(b"\n", 0, at) + 1)
+            run = as_dict(entry.get("commandRun"))
+            is_ours = (run.get("plugin"), run.get("command")) == (plugin, command)
+            if is_ours and (entry.get("type"), entry.get("subtype")) == ("system", "local_command"):
+                yield CommandOutput(entry, self._find_output_problem(begin, end, entry, command))
+            at = self._data.find(_COMMAND_MARK, end)
+
+    def _find_output_problem(self, begin: int, end: int, output: Fields, command: str) -> str:
+        """Return why Claude Code cannot have written this output of a typed command; empty if it can."""
+        found = self._find_entry(as_text(output.get("parentUuid")), begin)
+        typed = found[2] if found else {}
+        said = typed.get("content") or as_dict(typed.get("message")).get("content")
+        if not found or not as_text(said).startswith(f"<command-name>/{command}<"):
+            return "does not follow the command"
+        if any(as_text(one.get("sessionId")) != self._session or one.get("isSidechain") for one in (typed, output)):
+            return "belongs to another session"
+        if as_dict(typed.get("origin")).get("kind") not in (None, "human"):
+            return "was not typed by a person"
+        if self._has_open_call(found[0]):
+            return "was written while a tool ran"
+        identity = as_text(output.get("uuid"))
+        if not identity or not self._continues_after({}, identity, end):
+            return "is not where the session went on"
+        return ""
+
+    def _has_open_call(self, before: int) -> bool:
+        """Return whether a call of the last message before an offset has no result yet.
+
+        Claude Code runs a typed command only between two turns. So whoever writes these rows from a tool is found.
+        """
+        finished: set[str] = set()
+        end, message = before, ""
+        while end > 0:
+            begin = self._data.rfind(b"\n", 0, end - 1) + 1
+            line = self._data[begin:end]
+            entry = (parse_line(line) or {}) if is_relevant(line, 0, len(line)) else {}
+            finished.update(as_text(block.get("tool_use_id")) for block in _get_blocks(entry, "tool_result"))
+            if entry.get("type") == "assistant" and not entry.get("isSidechain"):
+                spoken = as_text(as_dict(entry.get("message")).get("id")) or as_text(entry.get("uuid"))
+                if message and spoken != message:
+                    return False
+                message = spoken
+                if any(as_text(block.get("id")) not in finished for block in _get_blocks(entry, "tool_use")):
+                    return True
+            end = begin
+        return False
 
     def _has_request(self, asked: Fields, before: int) -> bool:
         """Return whether a request id is present if earlier entries have one: some gateways do not set them."""

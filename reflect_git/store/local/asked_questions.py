@@ -1,6 +1,6 @@
 """Remember printed questions and the answers to them. An answer counts only for a question that was shown unchanged.
 
-Only digests are kept, no texts, so a purge has nothing to search here.
+Only digests are kept, no texts; except a wording that the person typed in /keep. A purge searches these files too.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ def new_number(store: Store) -> str:
             return name
 
 
-def save_question(store: Store, number: str, parts: Mapping[str, str]) -> None:
-    """Store the digests of a question that is about to be printed."""
+def save_question(store: Store, number: str, parts: Mapping[str, str], text: str = "") -> None:
+    """Store the digests of a question that is about to be printed, and the wording that the person typed."""
     files.make_private_dirs(store.private_path(_FOLDER), below=store.private)
     kept = {name: digest(value) for name, value in parts.items()}
-    files.write_atomic(_get_path(store, number), json.dumps(kept).encode("ascii"), sync=False)
+    if text:
+        kept["text"] = text
+    files.write_atomic(_get_path(store, number), json.dumps(kept, ensure_ascii=False).encode("utf-8"), sync=False)
     if len(files.list_names(store.private_path(_FOLDER))) > _MAX_FILES:
         delete_old_questions(store, time.time())
 
@@ -112,24 +114,63 @@ _SEPARATOR = "---"
 _QUESTION_PREFIX = "Learning "
 _MAX_LABEL = 2000
 _MAX_ANSWER_AGE = 86400.0
+_MOD_CALL = "toolu_plugin_"  # how the ids of calls begin that a mod makes, not the model
+_KEEP = "keep-"
 
 
-def save_answers(store: Store, event: Mapping[str, Any]) -> int:
-    """Store the answers to our questions in one AskUserQuestion call; return how many. Ignore other questions."""
+def save_answers(store: Store, event: Mapping[str, Any], folder: str = "") -> int:
+    """Store the answers to our questions in one AskUserQuestion call; return how many. Ignore other questions.
+
+    An answer in /keep has a file of its own kind: it waits for the row that the client writes after the command.
+    """
     response = event.get("tool_response")
     given = response.get("answers") if isinstance(response, dict) else None
     found = [parse_answer(question, label) for question, label in given.items()] if isinstance(given, dict) else []
     answers = [answer for answer in found if answer]
-    if answers:
+    if answers and isinstance(response, dict):
         call = redact(str(event.get("tool_use_id", "")))
+        is_keep = call.startswith(_MOD_CALL)
         kept = {
             "session": redact(str(event.get("session_id", ""))), "call": call,
             "transcript": redact(str(event.get("transcript_path"))), "time": utc_precise(), "answers": answers,
+            **({"folder": folder, "shown": digest_shown(response.get("questions"))} if is_keep else {}),
         }  # fmt: skip
         files.make_private_dirs(store.private_path("answers"), below=store.private)
         data = json.dumps(kept, ensure_ascii=True).encode()
-        files.write_atomic(store.private_path("answers", f"{digest('answer', call)[:20]}.json"), data)
+        name = f"{_KEEP if is_keep else ''}{digest('answer', call)[:20]}.json"
+        files.write_atomic(store.private_path("answers", name), data)
     return len(answers)
+
+
+def digest_shown(questions: Any) -> dict[str, str]:
+    """Return a digest of what a person saw of each question, by its number. A mod can give no descriptions."""
+    listed = [one for one in questions if isinstance(one, dict)] if isinstance(questions, list) else []
+    return {
+        parse_number(str(one.get("question"))): digest(
+            "shown", str(one.get("question")), str(one.get("header")), json.dumps(list_labels(one)),
+            str(one.get("multiSelect") is True),
+        )
+        for one in listed
+    }  # fmt: skip
+
+
+def list_labels(question: Mapping[str, Any]) -> list[str]:
+    """Return the labels of a question's options."""
+    options = question.get("options")
+    return [str(one.get("label")) for one in options if isinstance(one, dict)] if isinstance(options, list) else []
+
+
+def has_kept_answers(private: str) -> bool:
+    """Return whether an answer given in /keep waits. `private` is the store's private folder."""
+    try:
+        return any(name.startswith(_KEEP) for name in os.listdir(os.path.join(private, "answers")))
+    except OSError:
+        return False
+
+
+def is_kept_answer(path: str) -> bool:
+    """Return whether the file of an answer is of one given in /keep."""
+    return os.path.basename(path).startswith(_KEEP)
 
 
 def parse_answer(question: str, label: Any) -> Optional[Answer]:

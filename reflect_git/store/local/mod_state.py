@@ -1,0 +1,79 @@
+"""Remember whether the mod of the plugin answered in the last sessions, so that `doctor` can say so.
+
+A mod can be missing without a word: an older client, a policy of an organisation, an error when it is loaded. So each
+session has empty files: one when it started, one at the last prompt, and one when the mod last called us.
+"""
+
+from __future__ import annotations
+
+import os
+
+from reflect_git.platform import files
+from reflect_git.records.ids import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from reflect_git.store.repository import Store
+
+STARTED, PROMPTED, SEEN, FAILED = "started", "prompted", "seen", "failed"
+UNKNOWN, MISSING, STOPPED = "unknown", "missing", "stopped"  # besides FAILED
+_FOLDER = "mod"
+_MAX_AGE = 30 * 86400.0
+_MAX_FILES = 60
+_PATIENCE = 15.0  # seconds that the mod may need to call us
+_MAX_ERROR = 200
+
+
+def mark(store: Store, session: str, event: str, text: str = "") -> None:
+    """Note an event of a session now. Nothing depends on it but a line of `doctor`."""
+    folder = store.private_path(_FOLDER)
+    path = os.path.join(folder, f"{digest('mod', session)[:16]}.{event}")
+    try:
+        os.utime(path)
+    except OSError:
+        try:
+            files.make_private_dirs(folder, below=store.private)
+            files.write_atomic(path, text[:_MAX_ERROR].encode("utf-8", "replace"), sync=False)
+        except OSError:
+            pass
+
+
+def delete_old_marks(store: Store, now: float) -> None:
+    """Delete the marks of sessions that are long over, or too many."""
+    for at, (moment, path) in enumerate(sorted(_list_marks(store), reverse=True)):
+        if at >= _MAX_FILES or now - moment > _MAX_AGE:
+            files.discard(path)
+
+
+def find_problem(store: Store, now: float) -> tuple[str, str]:
+    """Return what is wrong with the mod in the last session that had the plugin.
+
+    That is ("", "") if it works, else one of the words above, and for `FAILED` what the mod says.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for moment, path in _list_marks(store):
+        name, _, event = os.path.basename(path).partition(".")
+        found.setdefault(name, {})[event] = moment
+    started = {name: times[STARTED] for name, times in found.items() if STARTED in times}
+    if not started:
+        return UNKNOWN, ""
+    last = max(started, key=lambda name: started[name])
+    times = found[last]
+    if FAILED in times:
+        path = os.path.join(store.private_path(_FOLDER), f"{last}.{FAILED}")
+        return FAILED, (files.read_if_exists(path) or b"").decode("utf-8", "replace")
+    if SEEN not in times:
+        return (MISSING if now - times[STARTED] > _PATIENCE else UNKNOWN), ""
+    prompted = times.get(PROMPTED, 0.0)
+    return (STOPPED if prompted > times[SEEN] and now - prompted > _PATIENCE else ""), ""
+
+
+def _list_marks(store: Store) -> list[tuple[float, str]]:
+    folder, found = store.private_path(_FOLDER), []
+    for name in files.list_names(folder):
+        path = os.path.join(folder, name)
+        try:
+            found.append((os.stat(path).st_mtime, path))
+        except OSError:
+            continue
+    return found
