@@ -167,7 +167,12 @@ def test_a_hook_under_nice_does_not_wait_for_git(home: Path, store_home: Path) -
     finally:
         gate.touch()
     wait_for_background(home)
-    assert len(inbox_ids(store_home)) == 1
+    expected = 1
+    if os.listdir(store.private_path("pending")):  # the machine is busy and git was stopped: the next hook commits both
+        assert start_hook(2).communicate(timeout=60) == (b"", b"")
+        wait_for_background(home)
+        expected = 2
+    assert len(inbox_ids(store_home)) == expected
 
 
 SLOW = """
