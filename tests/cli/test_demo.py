@@ -41,7 +41,8 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(run_cli: RunCli, home
     assert verbs == [*laptop, "remote", "remote", "sync", "rules"]
     assert "2 matches in the last day; last: `npm test`" in done.out
     assert "\n+- Never use npm in this project, always use pnpm instead\n" in done.out
-    assert "1  npm test  1×, last today" in done.out, "the past calls that the guard would have stopped"
+    # The session was minutes ago, so around midnight it was the day before.
+    assert re.search(r"1  npm test  1×, last (today|on \S+)", done.out), "the past calls that the guard would stop"
     assert "Not run, because a rule of the user forbids it." in done.out
     assert "fired 1, obeyed 1" in done.out
     assert re.search(r"you said +\"no, never use npm", done.out)
