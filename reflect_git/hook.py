@@ -119,9 +119,9 @@ def _may_be_noticed(event: Event, env: Env) -> bool:
 
 def _has_kept_answers(env: Env) -> bool:
     """Return whether an answer given in /keep waits. Does not open the store."""
-    from reflect_git.store.local import asked_questions
+    from reflect_git.store.local import mod_state
 
-    return asked_questions.has_kept_answers(os.path.join(paths.store_home(env), ".git", "reflect"))
+    return mod_state.has_kept_answers(os.path.join(paths.store_home(env), ".git", "reflect"))
 
 
 def read_input(descriptor: int) -> bytes:
@@ -361,10 +361,10 @@ def handle_answer(store: Store, event: Event, folder: str, env: Env) -> None:
 
 def _apply_kept_answers(store: Store, env: Env) -> None:
     """Start the program for answers to /keep that wait. Deciding needs packages that hooks do without."""
-    from reflect_git.store.local import asked_questions
+    from reflect_git.store.local import mod_state
 
     program = os.path.join(env.get("CLAUDE_PLUGIN_ROOT", ""), "bin", "reflect-git")
-    if os.path.isabs(program) and asked_questions.has_kept_answers(store.private):
+    if os.path.isabs(program) and mod_state.has_kept_answers(store.private):
         _run_detached(lambda: os.execve(program, [program, "keep", "--wait", "2"], dict(env)))
 
 

@@ -19,7 +19,7 @@ from reflect_git.rules.automatic.limits import describe_cooldown
 from reflect_git.rules.context import Context, load_context
 from reflect_git.rules.derived_files import refresh_guards
 from reflect_git.rules.queue import Queue, load_queue
-from reflect_git.store.local import asked_questions
+from reflect_git.store.local import asked_questions, mod_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,7 +78,7 @@ def open_queue_if_any(
 
 def _apply_kept_answers(cli: CliContext, ctx: Context) -> bool:
     """Apply what was answered in /keep. Usually the plugin has done so, and no module is loaded."""
-    if not asked_questions.has_kept_answers(ctx.store.private):
+    if not mod_state.has_kept_answers(ctx.store.private):
         return False
     from reflect_git.rules import keep
 

@@ -13,6 +13,7 @@ from reflect_git.errors import ReflectError
 from reflect_git.platform import files
 from reflect_git.records.ids import digest, utc_precise
 from reflect_git.redact import redact
+from reflect_git.store.local.mod_state import KEPT_PREFIX
 from reflect_git.store.repository import is_id
 
 TYPE_CHECKING = False
@@ -115,7 +116,6 @@ _QUESTION_PREFIX = "Learning "
 _MAX_LABEL = 2000
 _MAX_ANSWER_AGE = 86400.0
 _MOD_CALL = "toolu_plugin_"  # how the ids of calls begin that a mod makes, not the model
-_KEEP = "keep-"
 
 
 def save_answers(store: Store, event: Mapping[str, Any], folder: str = "") -> int:
@@ -137,7 +137,7 @@ def save_answers(store: Store, event: Mapping[str, Any], folder: str = "") -> in
         }  # fmt: skip
         files.make_private_dirs(store.private_path("answers"), below=store.private)
         data = json.dumps(kept, ensure_ascii=True).encode()
-        name = f"{_KEEP if is_keep else ''}{digest('answer', call)[:20]}.json"
+        name = f"{KEPT_PREFIX if is_keep else ''}{digest('answer', call)[:20]}.json"
         files.write_atomic(store.private_path("answers", name), data)
     return len(answers)
 
@@ -160,17 +160,9 @@ def list_labels(question: Mapping[str, Any]) -> list[str]:
     return [str(one.get("label")) for one in options if isinstance(one, dict)] if isinstance(options, list) else []
 
 
-def has_kept_answers(private: str) -> bool:
-    """Return whether an answer given in /keep waits. `private` is the store's private folder."""
-    try:
-        return any(name.startswith(_KEEP) for name in os.listdir(os.path.join(private, "answers")))
-    except OSError:
-        return False
-
-
 def is_kept_answer(path: str) -> bool:
     """Return whether the file of an answer is of one given in /keep."""
-    return os.path.basename(path).startswith(_KEEP)
+    return os.path.basename(path).startswith(KEPT_PREFIX)
 
 
 def parse_answer(question: str, label: Any) -> Optional[Answer]:

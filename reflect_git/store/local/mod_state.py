@@ -17,11 +17,23 @@ if TYPE_CHECKING:
 
 STARTED, PROMPTED, SEEN, FAILED = "started", "prompted", "seen", "failed"
 UNKNOWN, MISSING, STOPPED = "unknown", "missing", "stopped"  # besides FAILED
+KEPT_PREFIX = "keep-"  # of the file of an answer given in /keep
 _FOLDER = "mod"
 _MAX_AGE = 30 * 86400.0
 _MAX_FILES = 60
 _PATIENCE = 15.0  # seconds that the mod may need to call us
 _MAX_ERROR = 200
+
+
+def has_kept_answers(private: str) -> bool:
+    """Return whether an answer given in /keep waits. `private` is the store's private folder.
+
+    Each prompt asks this, so it is here: the module of the answers loads `json`.
+    """
+    try:
+        return any(name.startswith(KEPT_PREFIX) for name in os.listdir(os.path.join(private, "answers")))
+    except OSError:
+        return False
 
 
 def mark(store: Store, session: str, event: str, text: str = "") -> None:
