@@ -210,11 +210,15 @@ def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> N
 
     transcript = _get_transcript(event)
     is_compacted = event.get("source") == "compact"
+    context = ""
     if (is_compacted or event.get("source") == "resume") and store.get_setting("reflect.baton") == "resume":
-        _print_baton(store, event, transcript, env)
+        context = _build_baton(store, transcript, env)
     elif is_compacted:
-        _print_compaction_note(store, event, transcript)
+        context = _build_compaction_note(store, transcript)
+    if context and not _is_first_to_print(store, event):
+        context = ""
     if is_compacted:
+        _print_session_start(context)
         return
     attended = env.get("CLAUDE_CODE_SESSION_ATTENDED") != "0"
     if attended and env.get("CLAUDE_PLUGIN_ROOT") and event.get("source") != "clear":  # a mod hears nothing of that
@@ -222,13 +226,11 @@ def handle_session_start(store: Store, event: Event, folder: str, env: Env) -> N
 
         mod_state.mark(store, str(event.get("session_id")), mod_state.STARTED)
     _apply_kept_answers(store, env)
-    welcome = sessions.build_welcome(store, attended)
+    message = sessions.build_welcome(store, attended)
     sessions.record_start(store, transcript, folder, env.get("CLAUDE_PID", ""))
-    if welcome:
-        _print_json({"systemMessage": welcome})
-    elif attended:
-        reminder = sessions.build_reminder(store, time.time(), _get_review_commands(env), folder)
-        _print_json({"systemMessage": reminder})
+    if attended and not message:
+        message = sessions.build_reminder(store, time.time(), _get_review_commands(env), folder)
+    _print_session_start(context, message)
     _run_detached(lambda: _run_background_work(store, env, folder))
 
 
@@ -248,32 +250,31 @@ def _run_background_work(store: Store, env: Env, folder: str) -> None:
     mod_state.delete_old_marks(store, time.time())
 
 
-def _print_compaction_note(store: Store, event: Event, transcript: str) -> None:
+def _build_compaction_note(store: Store, transcript: str) -> str:
     from reflect_git.capture import sessions
     from reflect_git.capture.compaction_note import format_note, get_typed_sentences
 
-    text = format_note(get_typed_sentences(sessions.load_session_signals(store, transcript)), os.urandom(8).hex())
-    if text and _is_first_to_print(store, event):
-        _print_context(text)
+    return format_note(get_typed_sentences(sessions.load_session_signals(store, transcript)), os.urandom(8).hex())
 
 
-def _print_context(text: str) -> None:
-    _print_json({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
-
-
-def _print_baton(store: Store, event: Event, transcript: str, env: Env) -> None:
-    """Give the model the user's words and the open todos of a continued session."""
+def _build_baton(store: Store, transcript: str, env: Env) -> str:
+    """Return the user's words and the open todos of a continued session, for the model."""
     if sys.version_info < (3, 10):
-        return
+        return ""
     from reflect_git.capture import sessions
     from reflect_git.capture.compaction_note import get_typed_sentences
     from reflect_git.judge import baton, messages
 
     said = get_typed_sentences(sessions.load_session_signals(store, transcript))
     todos = messages.find_open_todos(store, env, transcript, BATON_BYTES)
-    text = baton.format_injected(said, todos, os.urandom(8).hex())
-    if text and _is_first_to_print(store, event):
-        _print_context(text)
+    return baton.format_injected(said, todos, os.urandom(8).hex())
+
+
+def _print_session_start(context: str, message: str = "") -> None:
+    """Print one document for both readers. Of two, the client would parse none and show the model their text."""
+    output = {"hookEventName": "SessionStart", "additionalContext": context} if context else {}
+    document = {"hookSpecificOutput": output, "systemMessage": message}
+    _print_json({name: value for name, value in document.items() if value})
 
 
 def _evaluate_if_due(store: Store, env: Env, folder: str) -> None:

@@ -69,3 +69,14 @@ def test_a_session_that_goes_on_gets_the_baton(store: Store, home: Path, source:
     assert '"open: migrate the lockfile"' in context and json.dumps(CORRECTION) in context
     assert "OUTPUT" not in context and len(context.encode()) <= 4100
     assert "open: " not in session.run_hook("SessionStart", source="startup")
+
+
+def test_the_baton_and_a_reminder_are_one_document(store: Store, home: Path) -> None:
+    policy.set_policies(store, {"reflect.baton": "resume"}, BY, utc_precise())
+    session = Session(home)
+    session.say(CORRECTION)
+    session.run_hook("SessionEnd", reason="other")
+    wait_for_background(home)
+    document = json.loads(session.run_hook("SessionStart", source="resume"))
+    assert json.dumps(CORRECTION) in document["hookSpecificOutput"]["additionalContext"]
+    assert "1 correction noted" in document["systemMessage"]
