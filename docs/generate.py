@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,9 +46,20 @@ def _format_usage(command: click.Command, context: click.Context) -> str:
     return " ".join([context.command_path, *command.collect_usage_pieces(context)])
 
 
-def _format_help(command: click.Command) -> list[str]:
-    """Its help text, paragraph by paragraph, each in one line."""
-    return [" ".join(part.split()) for part in inspect.cleandoc(command.help or "").split("\n\n") if part.strip()]
+def _format_help(command: click.Command, code: tuple[str, str]) -> list[str]:
+    """Return the paragraphs of the help text, each on one line. Examples keep their lines, between `code`."""
+    found: list[str] = []
+    for part in inspect.cleandoc(command.help or "").split("\n\n"):
+        first, _, rest = part.partition("\n")
+        if first.strip() != "\b":
+            found.append(" ".join(part.split()))
+            continue
+        title, _, below = rest.partition("\n")
+        if title.rstrip().endswith(":"):
+            found.append(title.strip())
+            rest = below
+        found.append("\n".join([code[0], *textwrap.dedent(rest).rstrip().splitlines(), code[1]]))
+    return [part for part in found if part]
 
 
 def _list_options(command: click.Command, context: click.Context) -> list[tuple[str, str]]:
@@ -76,7 +88,7 @@ def as_markdown() -> str:
             "",
             f"    {_format_usage(command, context)}",
             "",
-            "\n\n".join(_format_help(command)),
+            "\n\n".join(_format_help(command, ("```", "```"))),
             "",
         ]
         lines += _format_table(_list_options(command, context))
@@ -86,8 +98,14 @@ def as_markdown() -> str:
 
 
 def _format_table(options: list[tuple[str, str]]) -> list[str]:
-    rows = [f"| `{name}` | {text} |".replace("[auto|always|never]", "WHEN") for name, text in options]
+    named = [(name.replace("[auto|always|never]", "WHEN"), text) for name, text in options]
+    rows = [f"| `{_escape_cell(name)}` | {_escape_cell(text)} |" for name, text in named]
     return ["| option | |", "|---|---|", *(row.replace("\n", " ") for row in rows)] if rows else []
+
+
+def _escape_cell(text: str) -> str:
+    """Escape what would end a cell of a table, also within backticks."""
+    return text.replace("|", "\\|")
 
 
 def as_man_page() -> str:
@@ -98,7 +116,7 @@ def as_man_page() -> str:
         ".SH SYNOPSIS",
         _escape_roff("reflect-git [OPTIONS] COMMAND [ARGS]..."),
         ".SH DESCRIPTION",
-        *(_escape_roff(text) for text in _format_help(root_command)),
+        *_format_roff_help(root_command),
         ".SH OPTIONS",
         *_format_list(_list_options(root_command, click.Context(root_command))),
     ]
@@ -109,7 +127,7 @@ def as_man_page() -> str:
             current = group
             body.append(f'.SH "{group.upper()} COMMANDS"')
         body += [f'.SS "{name}"', _escape_roff(_format_usage(command, context)), ".PP"]
-        body.append("\n.PP\n".join(_escape_roff(text) for text in _format_help(command)))
+        body.append("\n.PP\n".join(_format_roff_help(command)))
         body += _format_list(_list_options(command, context))
     codes = [line for code, text in _CODES.items() for line in (".TP", str(code), _escape_roff(text))]
     return "\n".join([*head, *body, '.SH "EXIT STATUS"', *codes, ""])
@@ -117,6 +135,20 @@ def as_man_page() -> str:
 
 def _format_list(options: list[tuple[str, str]]) -> list[str]:
     return [line for name, text in options for line in (".TP", f"\\fB{_escape_roff(name)}\\fR", _escape_roff(text))]
+
+
+def _format_roff_help(command: click.Command) -> list[str]:
+    return [
+        "\n".join([".nf", *(_escape_roff_line(line) for line in part.splitlines()[1:-1]), ".fi"])
+        if part.startswith(".nf\n")
+        else _escape_roff(part)
+        for part in _format_help(command, (".nf", ".fi"))
+    ]
+
+
+def _escape_roff_line(line: str) -> str:
+    """Return a line of an example with its spaces."""
+    return "\\&" + line.replace("\\", "\\e").replace("-", "\\-")
 
 
 def _escape_roff(text: str) -> str:

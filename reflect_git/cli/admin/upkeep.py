@@ -39,9 +39,9 @@ KINDS = ("systemd", "launchd", "cron")
 def upkeep_command(cli: CliContext, if_due: bool) -> None:
     """Keep the store small, complete and fast, in ten steps.
 
-    It finishes what was interrupted, reads sessions that ended without notice, removes duplicates, makes the digests
-    that are due, deletes what expired and is cited by a digest, rebuilds the index, and removes deleted objects. It
-    calls no model. If it is killed, run it again.
+    It finishes what was interrupted, reads sessions that ended without notice, removes duplicates, and makes the
+    digests that are due. Then it deletes signals that expired and are cited by a digest, rebuilds the index, and
+    removes deleted objects. It calls no model. If it is killed, run it again.
 
     It runs by itself once a day after a command, or at a fixed time: see 'reflect-git schedule'.
 
@@ -127,8 +127,8 @@ def schedule_command() -> None:
 
 @schedule_command.command("install")
 @click.option("--hourly", is_flag=True, help="Every hour. Upkeep that is not due ends at once.")
-@click.option("--at", "when", metavar="HH:MM", default="03:00", help="Every day at this time; 03:00.")
-@click.option("--with", "kind", type=WordChoice("scheduler", KINDS), metavar="WORD", help=f"{', '.join(KINDS)}.")
+@click.option("--at", "when", metavar="HH:MM", default="03:00", help="Every day at this time; default: 03:00.")
+@click.option("--with", "kind", type=WordChoice("scheduler", KINDS), metavar="WORD", help=f"With {', '.join(KINDS)}.")
 @yes_option
 @dry_run_option
 @json_option

@@ -63,13 +63,13 @@ class _Choice:
 @click.argument(
     "name", metavar="[LRN]", default="", callback=options.resolve_numbers, shell_complete=options.complete_rules
 )
-@click.option("--mode", type=options.WordChoice("mode", GUARD_MODES), help="How it acts; else hint.")
+@click.option("--mode", type=options.WordChoice("mode", GUARD_MODES), help="How it acts; default: hint.")
 @click.option("--tool", metavar="NAME", default="", help="A tool, such as Read or 'mcp__x__*'.")
 @click.option("--match", metavar="COMMAND", multiple=True, help="A command, such as 'git push --force'.")
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Files, such as 'src/gen/**'.")
 @click.option("--content", metavar="REGEX", default="", help="Text that a call adds to a file.")
 @click.option(
-    "--in", "look_in", type=options.WordChoice("place", ["code", "strings", "all"]), help="Where it counts; else code."
+    "--in", "look_in", type=options.WordChoice("place", ["code", "strings", "all"]), help="Where to look; else code."
 )
 @click.option(
     "--on", "event", type=options.WordChoice("event", ["stop"]), help="stop: check before Claude says it is done."
@@ -79,7 +79,7 @@ class _Choice:
 @click.option("--instead", metavar="TEXT", default="", help="Tell Claude to use this instead.")
 @click.option("--accept", is_flag=True, help="Accept a guard from your other machine.")
 @click.option("--test", is_flag=True, help="Only show what it would have matched.")
-@click.option("--call", metavar="JSON", default="", help="Say whether it applies to this call.")
+@click.option("--call", metavar="JSON", default="", help="Only say whether it applies to this call.")
 @click.option("--try", "source", metavar="FILE", default="", help="Try JSON lines of rules and calls; - is stdin.")
 @dry_run_option
 @yes_option
@@ -103,7 +103,7 @@ def guard_command(
       npm|yarn add             alternatives; * and ? are wildcards
       git push --force         options, in every form and place
       cargo build !--locked    without this option;  jest !*  without a file
-      git push ... main        a word anywhere behind;  ... !main  not there
+      git push ... main        a word anywhere after it;  ... !main  no such word
       curl | sh                a pipe;  AWS_PROFILE=prod aws  a variable
       git commit on:main       a branch;  text:REGEX  a text;  cat <file  reads
     """

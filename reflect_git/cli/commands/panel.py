@@ -36,7 +36,7 @@ _PAGE = '<!doctype html><meta http-equiv="refresh" content="0;url={0}"><a href="
 @click.option("--no-open", "is_quiet", is_flag=True, help="Only print the link; open no browser.")
 @click.option("--read-only", "is_read_only", is_flag=True, help="Show everything, change nothing.")
 @click.option("--idle", "idle_minutes", metavar="MINUTES", type=click.FloatRange(min=0.01), default=30.0,
-              help="End after this time without a request; 30.")  # fmt: skip
+              help="End after this time without a request; default: 30.")  # fmt: skip
 @click.option("--export", "folder", metavar="DIR", default="", help="Write the pages into a new folder instead.")
 @click.option("--private", "is_private", is_flag=True, help="With --export: also texts that never leave the machine.")
 @project_option
@@ -54,7 +54,7 @@ def panel_command(
 ) -> None:
     """Look at rules, incidents and trends in a browser; approve, edit and revert there.
 
-    The pages are on this computer alone. The printed link works once, for 60 seconds; press Enter for a new one.
+    Only this computer can open the pages. The printed link works once, for 60 seconds; press Enter for a new one.
     End it with Ctrl-C. It does not start inside Claude Code.
 
     \b

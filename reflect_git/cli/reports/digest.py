@@ -44,7 +44,7 @@ _SHOWN = 12  # lines of a section, without --all
 def digest_command(
     cli: CliContext, period: str, unit: str, last: bool, since: str, project: str, everything: bool
 ) -> None:
-    """Show what a time was about: worked on, decided, learned, broken, still open.
+    """Show what a day, week or month was about: worked on, decided, learned, broken, still open.
 
     PERIOD is a day (2026-02-11), a week (2026-W07) or a month (2026-02). Each line says how many records it stands for;
     --json lists their ids. Lines are extracts, and no model is called.

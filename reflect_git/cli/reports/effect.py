@@ -32,15 +32,16 @@ _FOLDER, _COUNT = click.Path(exists=True, file_okay=False), click.IntRange(min=1
     "--from", "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Judge simulated histories."
 )
 @click.option(
-    "--every", metavar="N", type=click.IntRange(min=1), default=10, help="With --from: look after every N sessions."
+    "--every", metavar="N", type=click.IntRange(min=1), default=10, help="With --from: judge after every N sessions."
 )
 @json_option
 @click.pass_obj
 def effect_command(cli: CliContext, name: str, only_project: bool, folder: str | None, every: int) -> None:
     """Show whether each rule helps, the worst first.
 
-    It compares sessions before and after the approval: in how many did you have to say it, or did Claude do what the
-    rule forbids? The ratio is what happened over what was to be expected without the rule, with its 90 % interval.
+    It compares sessions before and after the approval. In how many did you have to say it, or did Claude do what the
+    rule forbids? The ratio divides what happened by what was expected without the rule. Brackets have its 90 %
+    interval.
 
     \b
     Example:

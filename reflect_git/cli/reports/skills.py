@@ -81,7 +81,7 @@ def candidates(cli: CliContext) -> None:
 @json_option
 @click.pass_obj
 def new(cli: CliContext, key: str, name: str, about: str, dry_run: bool) -> None:
-    """Draft a SKILL.md in the store. It says which row of the decision table applies, and refuses if a rule is enough.
+    """Draft a SKILL.md in the store. It says what fits the work, and refuses if a rule is enough.
 
     \b
     reflect-git skills new 3f9a2c1d --name deploy-docs

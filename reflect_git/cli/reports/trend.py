@@ -46,7 +46,7 @@ def _load(cli: CliContext, only_project: bool) -> tuple[Scan, SessionEvents, dic
 
 
 @click.command()
-@click.option("--weeks", metavar="N", type=click.IntRange(1, _MAX_WEEKS), default=12, help="How many weeks; 12.")
+@click.option("--weeks", metavar="N", type=click.IntRange(1, _MAX_WEEKS), default=12, help="How many; default: 12.")
 @click.option("--project", "only_project", is_flag=True, help="Only sessions and rules of this project.")
 @click.option("--by-version", is_flag=True, help="Compare the versions of each file instead of weeks.")
 @click.option("--svg", "picture", metavar="FILE", type=click.Path(dir_okay=False), help="Also draw it as a picture.")
@@ -189,8 +189,8 @@ _CLEAR, _STRONG = 3.0, 1000.0
 def bisect_command(cli: CliContext, metric: str, only_project: bool) -> None:
     """Find the approval after which sessions became worse.
 
-    It shows all approvals, edits and reverts that are the cause with 90 % probability together, if there is one cause:
-    often several, because they are close to each other. It says first whether sessions became worse at all.
+    It first says whether sessions became worse at all. If they did, it lists the approvals, edits and reverts among
+    which the cause is with 90 % probability. Often these are several, because they are close in time.
 
     \b
     Examples:

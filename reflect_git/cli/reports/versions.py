@@ -33,8 +33,9 @@ _USAGE = "give a file, 'show v7', or 'diff v6 v7'"
 def versions_command(cli: CliContext, words: tuple[str, ...], to: str, project: str | None) -> None:
     """List the versions of an instruction file, the newest first.
 
-    Each has its parent, the person and the reason, how many sessions loaded it, and how often you corrected Claude in
-    them, for each 100 messages that you typed. Without a file: the project's, or else the global one.
+    Each line has the version's parent, the person and the reason, and how many sessions loaded it. It also says how
+    often you corrected Claude in these sessions, for each 100 messages that you typed. Without a file: the project's,
+    or else the global one.
 
     \b
     Examples:
