@@ -128,7 +128,9 @@ def schedule_command() -> None:
 @schedule_command.command("install")
 @click.option("--hourly", is_flag=True, help="Every hour. Upkeep that is not due ends at once.")
 @click.option("--at", "when", metavar="HH:MM", default="03:00", help="Every day at this time; default: 03:00.")
-@click.option("--with", "kind", type=WordChoice("scheduler", KINDS), metavar="WORD", help=f"With {', '.join(KINDS)}.")
+@click.option(
+    "--with", "kind", type=WordChoice("scheduler", KINDS), metavar="WORD", help=f"The scheduler: {', '.join(KINDS)}."
+)
 @yes_option
 @dry_run_option
 @json_option

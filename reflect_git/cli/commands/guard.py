@@ -69,7 +69,10 @@ class _Choice:
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Files, such as 'src/gen/**'.")
 @click.option("--content", metavar="REGEX", default="", help="Text that a call adds to a file.")
 @click.option(
-    "--in", "look_in", type=options.WordChoice("place", ["code", "strings", "all"]), help="Where to look; else code."
+    "--in",
+    "look_in",
+    type=options.WordChoice("place", ["code", "strings", "all"]),
+    help="Where to look; default: code.",
 )
 @click.option(
     "--on", "event", type=options.WordChoice("event", ["stop"]), help="stop: check before Claude says it is done."

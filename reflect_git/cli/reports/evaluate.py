@@ -35,7 +35,14 @@ _MAX_INPUT = 1 << 20
 @click.argument("words", metavar="[SESSION]... | show [EVL]", nargs=-1)
 @click.option("--since", metavar="TIME", default="24h", help="How far back: 24h, 7d, 2026-02-11.")
 @click.option("--limit", metavar="N", type=click.IntRange(1, 200), default=20, help="Messages judged in one call.")
-@click.option("--min", "least", metavar="N", type=click.IntRange(1, 1000), default=10, help="Judge N messages or more.")
+@click.option(
+    "--min",
+    "least",
+    metavar="N",
+    type=click.IntRange(1, 1000),
+    default=10,
+    help="Judge only if there are at least N messages.",
+)
 @click.option("--max-usd", metavar="USD", type=click.FloatRange(0, 100), help="Stop before this run costs more.")
 @click.option("--calibrate", is_flag=True, help="Score the 20 samples, so that scores count as anchored.")
 @click.option("--again", is_flag=True, help="Also judge what was judged before.")

@@ -46,7 +46,9 @@ def show_progress(cli: CliContext) -> Callable[[int, int], None] | None:
 @click.option("--incidents", "kinds", flag_value="incident", multiple=True, help="Only incidents.")
 @click.option("--project", metavar="NAME|KEY", default="", help="Only this project, and what belongs to none.")
 @click.option("--since", metavar="TIME", default="", help="2026-02-11, or 12h, 30d, 4w for a time ago.")
-@click.option("-n", "--limit", metavar="N", type=click.IntRange(1, 500), default=_LIMIT, help=f"How many; {_LIMIT}.")
+@click.option(
+    "-n", "--limit", metavar="N", type=click.IntRange(1, 500), default=_LIMIT, help=f"How many hits; default: {_LIMIT}."
+)
 @json_option
 @click.pass_obj
 def search_command(

@@ -46,7 +46,9 @@ def _load(cli: CliContext, only_project: bool) -> tuple[Scan, SessionEvents, dic
 
 
 @click.command()
-@click.option("--weeks", metavar="N", type=click.IntRange(1, _MAX_WEEKS), default=12, help="How many; default: 12.")
+@click.option(
+    "--weeks", metavar="N", type=click.IntRange(1, _MAX_WEEKS), default=12, help="How many weeks; default: 12."
+)
 @click.option("--project", "only_project", is_flag=True, help="Only sessions and rules of this project.")
 @click.option("--by-version", is_flag=True, help="Compare the versions of each file instead of weeks.")
 @click.option("--svg", "picture", metavar="FILE", type=click.Path(dir_okay=False), help="Also draw it as a picture.")
