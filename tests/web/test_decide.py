@@ -242,6 +242,23 @@ def _answer_all(terminal: Terminal) -> None:
     raise AssertionError("there is always another question")
 
 
+def test_a_question_that_another_process_made_a_rule_of(store: Store, project: Path) -> None:
+    """The terminal finds the rule in the file, so it refuses the text: it must say why, and go on."""
+    with RunningPanel(project) as panel, Terminal("review", cwd=project) as terminal:
+        first = terminal.passes("q,?]?")
+        browser = panel.open()
+        find_card(browser, TABS if "linter" in first else LINT)
+        assert browser.send("approve").status == 303
+        terminal.types("y")
+        if "look at it again" in (again := terminal.passes("q,?]?")) or "(1/2)" in again:
+            terminal.types("y")
+            again = terminal.passes("q,?]?")
+        assert "(2/2)" in again and "refused" in again, again
+        terminal.types("y")
+        assert "was answered elsewhere in the meantime" in terminal.ends()
+    assert [made[0] for made in read_decisions(store)] == ["approved"] * 3, "one before, two now"
+
+
 def test_the_same_question_in_two_browsers(store: Store, project: Path) -> None:
     with RunningPanel(project) as one, RunningPanel(project) as other:
         browsers = [one.open(), other.open()]

@@ -203,6 +203,8 @@ class ReviewLoop:
     def _approve(self) -> bool:
         proposal = self._proposal
         if proposal is None or proposal.is_refused:
+            if not self.screen.is_still_waiting(self.cursor.card):  # its rule is in the file now
+                return self._record_answer(Answer(self.cursor.position, ANSWERED_ELSEWHERE))
             self.screen.print_lines("cannot approve: see 'refused' above for the keys that help")
             self.console.expect_new_word()
             return False

@@ -196,15 +196,21 @@ class ReviewScreen:
         """Return the person at the terminal."""
         return find_approver(self.cli, self.queue, ApprovalRequest(candidate.id, candidate.text, candidate.target))[0]
 
+    def is_still_waiting(self, candidate: Candidate) -> bool:
+        """Read the store again, and say so if another process answered this question."""
+        self.reload()
+        if list_waiting(self.queue.scan, candidate.signals):
+            return True
+        self.print_lines(AnsweredElsewhere(candidate.id).message)
+        return False
+
     def apply_proposal(self, proposal: Proposal) -> str:
         """Approve the change as shown and return the rule's id.
 
         Return an empty text if the candidate was answered elsewhere meanwhile.
         """
-        self.reload()
         candidate = proposal.request.candidate
-        if not list_waiting(self.queue.scan, candidate.signals):
-            self.print_lines(AnsweredElsewhere(candidate.id).message)
+        if not self.is_still_waiting(candidate):
             return ""
         by, _ = find_approver(
             self.cli, self.queue, ApprovalRequest(candidate.id, proposal.learning["text"], proposal.to)
