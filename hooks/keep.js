@@ -54,7 +54,7 @@ const run = async ($, ...words) => {
 const show = ($, asked) => $.ui.ask(asked.question, { header: asked.header, options: asked.labels })
 
 // Ask one question; a typed wording is shown again, and only an answer to that counts.
-const answer = async ($, asked) => {
+const answer = async ($, asked, numbers) => {
   let said = await show($, asked)
   while (!asked.labels.includes(said)) {
     const again = await run($, '--ask', `--id=${asked.id}`, `--text=${said}`)
@@ -62,6 +62,7 @@ const answer = async ($, asked) => {
     asked = again.questions[0]
     said = await show($, asked)
   }
+  numbers.push(asked.number)
   return `${asked.number}: ${said}`
 }
 
@@ -80,12 +81,16 @@ const keep = async $ => {
   const waiting = await run($, '--ask')
   if (!waiting.questions.length) return waiting.note || 'nothing to review'
   const given = []
+  const numbers = []
   try {
-    for (const asked of await overview($, waiting)) given.push(await answer($, asked))
+    for (const asked of await overview($, waiting)) given.push(await answer($, asked, numbers))
   } catch (error) {
     if (!/no answer/.test(String(error))) given.push(`stopped: ${error.message}`)
   }
-  if (running) return BUSY
+  if (running) { // a tool began meanwhile: what is printed now would prove nothing
+    if (numbers.length) await run($, ...numbers.map(one => `--discard=${one}`))
+    return BUSY
+  }
   return [...given, ...(waiting.note ? [waiting.note] : [])].join('\n') || 'nothing was answered'
 }
 

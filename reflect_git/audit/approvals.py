@@ -224,7 +224,8 @@ def _check_kept(ctx: AuditContext, transcript: str, made: Decision) -> str:
 def check_kept_answers(ctx: AuditContext) -> Iterator[Finding]:
     """Report answers to /keep that wait and that no person gave: somebody called the hook, or wrote the file."""
     for one in keep.list_waiting(ctx.store):
-        why = keep.find_forgery(one, paths.projects_dir(ctx.env))
+        # /keep does not print a typed wording. It shows it again, and the answer to that counts.
+        why = keep.find_forgery(one, paths.projects_dir(ctx.env)) if meaning_of(one.label) else ""
         if why:
             message = f"an answer to /keep, '{one.label[:60]}' for '{one.subject}', is not a person's: {why}"
             hint = f"nothing was changed; see what session {one.session} ran at {one.time}"

@@ -11,7 +11,7 @@ from reflect_git.rules.drift.shell_writes import OUR_NAME
 
 READING_VERBS = frozenset((
     "status", "candidates", "log", "show", "why", "rules", "stats", "signals", "mine", "help", "completion", "capture",
-    "demo", "propose", "init", "guards", "keep",
+    "demo", "propose", "init", "guards",
 ))  # fmt: skip
 # Verbs that decide only with one of these words; `config` and `remote` depend on the number of words.
 DECIDING_WORDS = {
@@ -35,6 +35,7 @@ DECIDING_VERBS = frozenset(
         "pin",
         "unpin",
         "panel",
+        "keep",
     )
 )
 READ_ONLY_OPTIONS = frozenset((

@@ -69,7 +69,7 @@ _KINDS_BY_VERB = {
 _ACCEPTANCE_SUBJECT = "audit"
 _SUSPICIONS_BY_CHANNEL = {
     TERMINAL: (RUNS, OPAQUE, KEYS, STORE), PANEL: (PAGE, RUNS, OPAQUE, KEYS, STORE),
-    ASK_USER_QUESTION: (HOOK, TRANSCRIPT, STORE), KEEP: (HOOK, KEYS, TRANSCRIPT, STORE),
+    ASK_USER_QUESTION: (HOOK, TRANSCRIPT, STORE), KEEP: (HOOK, RUNS, OPAQUE, KEYS, TRANSCRIPT, STORE),
 }  # fmt: skip
 _CHANNEL_NAMES = {TERMINAL: "a terminal", PANEL: "the panel"}
 _OWN_WORDS = ("user_typed", "user_feedback")
@@ -180,6 +180,8 @@ def _can_decide(ctx: AuditContext, made: Decision, reason: Suspicion) -> bool:
     """Tell whether a call with its verb and ids can have made this decision."""
     if reason.kind != RUNS:
         return True
+    if (reason.verb == KEEP or made["by"]["road"] == KEEP) and reason.verb:
+        return reason.verb == KEEP and made["by"]["road"] == KEEP
     if (reason.verb == PANEL_VERB or made["by"]["road"] == PANEL) and reason.verb:
         return reason.verb == PANEL_VERB and made["by"]["road"] == PANEL
     if made["kind"] not in _KINDS_BY_VERB.get(reason.verb, CHANGING_KINDS):

@@ -356,7 +356,9 @@ def _build_error(arguments: Sequence[str], result: Result) -> ReflectError:
         return LimitExceeded("looking at it takes more memory or time than allowed")
     if any(word in lowered for word in _NETWORK_ERRORS):
         return Unreachable(_get_error_line(said))
-    if any(word in lowered for word in ("authentication", "permission denied", "could not read username", "error: 403")):
+    if any(
+        word in lowered for word in ("authentication", "permission denied", "could not read username", "error: 403")
+    ):
         hint = "see that git can log in there: 'git ls-remote URL' in a terminal"
         return ReflectError(f"the remote does not let us in: {_get_error_line(said)}", hint, code="credentials")
     if any(word in lowered for word in ("fsck", "bad object", "non-commit object")):

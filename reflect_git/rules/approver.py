@@ -107,11 +107,22 @@ def find_session(env: Mapping[str, str]) -> tuple[str, str]:
     client's shell. A tmux server around the client does not count, whoever started it. A client with another home
     folder is ignored: tests run below such a client.
     """
+    above = _find_client_shell(env)
+    return (above or env).get(_SESSION_VARIABLE, ""), paths.projects_dir(above or env)
+
+
+def is_in_tool_shell(env: Mapping[str, str]) -> bool:
+    """Return whether a command that the model runs started us. The client gives its hooks the plugin's folder."""
+    above = _find_client_shell(env)
+    return above is not None and not above.get("CLAUDE_PLUGIN_ROOT")
+
+
+def _find_client_shell(env: Mapping[str, str]) -> Mapping[str, str] | None:
     home = os.path.realpath(paths.home_dir(env))
     for above in reversed(list(processes.iter_client_environments())):
         if above.get(_SESSION_VARIABLE) and os.path.realpath(paths.home_dir(above)) == home:
-            return above[_SESSION_VARIABLE], paths.projects_dir(above)
-    return env.get(_SESSION_VARIABLE, ""), paths.projects_dir(env)
+            return above
+    return None
 
 
 def require_answer(store: Store, env: Mapping[str, str], request: ApprovalRequest) -> str:

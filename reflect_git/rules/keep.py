@@ -7,6 +7,7 @@ the client write that.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -96,6 +97,7 @@ def build_worded_question(queue: Queue, record_id: str, text: str) -> dict[str, 
     if meaning_of(text) or not record_id.startswith("SIG"):
         return None
     candidate = queue.find_candidate(record_id)
+    discard_answers(queue.store, lambda one: one.subject == record_id and not meaning_of(one.label))
     require_not_refused(plan_approval(queue, Request(candidate, text=text)).findings)
     return _store(queue, build_candidate_form(queue, candidate, text), (1, 1), text)
 
@@ -152,6 +154,14 @@ def list_waiting(store: Store) -> list[KeptAnswer]:
     return sorted(found, key=lambda one: one.time)
 
 
+def discard_answers(store: Store, is_unwanted: Callable[[KeptAnswer], bool]) -> None:
+    """Use up waiting answers that /keep does not print: typed wordings, and those of a dialog that a tool disturbed."""
+    for one in list_waiting(store):
+        if is_unwanted(one):
+            with contextlib.suppress(ReflectError, OSError):  # another process uses it
+                asked_questions.mark_answer_used(one.path, one.subject)
+
+
 def find_proof(answer: KeptAnswer, projects: str) -> CommandOutput | None:
     """Return what /keep printed with this number and this answer, or None if the client has not written it."""
     if os.path.basename(answer.transcript) != f"{answer.session}.jsonl":
@@ -194,12 +204,18 @@ def find_forgery(answer: KeptAnswer, projects: str) -> str:
 def apply_answers(
     store: Store, env: Mapping[str, str], read: Callable[[], Scan], wait: float = 0.0
 ) -> list[Outcome]:  # fmt: skip
-    """Apply each answer that the transcript proves; the others wait. `wait`: seconds that the client may take."""
-    projects = approver.find_session(env)[1]  # a command can set another home folder for the next one
+    """Apply each answer that the transcript proves; the others wait. `wait`: seconds that the client may take.
+
+    A command of the model applies nothing: it could write into a transcript that nobody has continued yet. In a
+    session, answers of other sessions wait, since it could write into theirs.
+    """
+    if approver.is_in_tool_shell(env):
+        return []
+    session, projects = approver.find_session(env)  # a command can set another home folder for the next one
     deadline = time.monotonic() + wait
     outcomes = []
     while True:
-        waiting = [one for one in list_waiting(store) if meaning_of(one.label)]
+        waiting = [one for one in list_waiting(store) if meaning_of(one.label) and session in ("", one.session)]
         proved = [one for one in waiting if (proof := find_proof(one, projects)) and not proof.problem]
         outcomes += [_apply_or_report(store, env, read(), one) for one in proved]
         if len(proved) == len(waiting) or time.monotonic() >= deadline:
@@ -219,13 +235,16 @@ def _apply_or_report(store: Store, env: Mapping[str, str], scan: Scan, answer: K
         if is_used or not kept or kept.get("shown") != digest(answer.shown):
             raise ReflectError("the question was not printed, has expired or was used before", _ASK_AGAIN)
         return _apply(store, env, scan, answer, kept, basis)
-    except ReflectError as error:
+    except (ReflectError, OSError) as error:
+        store.log(f"/keep: '{answer.subject}' was not applied: {error}")  # a hook has no screen
         return Outcome(answer.subject, "", str(error))
 
 
 def _apply(
     store: Store, env: Mapping[str, str], scan: Scan, answer: KeptAnswer, kept: Mapping[str, str], basis: dict[str, str]
 ) -> Outcome:
+    if not os.path.isdir(answer.folder):
+        raise ReflectError("the folder of the project is gone", _ASK_AGAIN)
     ctx = load_context(store, {**env, "CLAUDE_CODE_SESSION_ID": answer.session}, scan, answer.folder)
     queue = load_queue(ctx)
     if kept.get("project") != digest(_describe_project(queue)):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reflect_git.records.ids import utc_precise
-from tests.conftest import REAL_GIT, RunCli
+from tests.conftest import REAL_GIT, REPO, RunCli
 from tests.faults import git
 from tests.rules.client_session import CORRECTION
 from tests.rules.keep_session import KeepSession
@@ -111,6 +113,60 @@ def test_rows_written_while_a_tool_runs_are_refused_and_reported(keep: KeepSessi
     require_nothing_applied(keep)
     report = keep.run("audit")
     assert report.code == 4 and "was written while a tool ran" in report.out
+
+
+def run_below_a_shell_of_the_client(keep: KeepSession, *words: str, **env: str) -> str:
+    """Run a command as the client starts one: its shell has the session's variables from the beginning."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$0" -m reflect_git.cli.start "$@"; exit 0', sys.executable, *words],
+        cwd=keep.project, env={**os.environ, **keep.marks, "PYTHONPATH": str(REPO), "PYTHONSAFEPATH": "1", **env},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_a_command_of_the_model_applies_and_discards_nothing(keep: KeepSession, store_home: Path) -> None:
+    """Its rows look right until the session goes on, so they are not looked at before. A hook may look at them."""
+    (asked,) = keep.ask()["questions"]
+    keep.answer_kept(asked, PROJECT)
+    before = keep.get_state()
+    assert json.loads(run_below_a_shell_of_the_client(keep, "keep", "--json"))["data"] == []
+    run_below_a_shell_of_the_client(keep, "keep", f"--discard={asked['number']}")
+    assert keep.get_state() == before and list_waiting(store_home)
+    plugin = {"CLAUDE_PLUGIN_ROOT": str(REPO)}
+    (done,) = json.loads(run_below_a_shell_of_the_client(keep, "keep", "--json", **plugin))["data"]
+    assert done["message"].startswith("added to CLAUDE.md: ")
+
+
+def test_an_answer_of_another_session_waits(keep: KeepSession, store_home: Path) -> None:
+    """A session can write into the transcript of another one, which nobody continues."""
+    (asked,) = keep.ask()["questions"]
+    keep.answer_kept(asked, PROJECT)
+    before = keep.get_state()
+    assert keep.run("keep", "--json", CLAUDE_CODE_SESSION_ID="another").json()["data"] == []
+    assert keep.get_state() == before and list_waiting(store_home)
+    run_in_the_session_now(keep, "reflect-git keep")
+    assert len(apply(keep)) == 1
+    report = keep.run("audit")
+    assert report.code == 4 and "could have run it" in report.out
+
+
+def test_answers_of_a_dialog_that_a_tool_disturbed_are_forgotten(keep: KeepSession, store_home: Path) -> None:
+    (asked,) = keep.ask()["questions"]
+    keep.call_hook(asked, PROJECT)
+    keep.run("keep", f"--discard={asked['number']}")
+    assert list_waiting(store_home) == []
+    keep.session.say("go on", timestamp="2999-01-01T00:00:00.000Z")
+    assert "answer-forged" not in get_findings(keep)
+
+
+def test_a_project_that_is_gone_is_not_made_again(keep: KeepSession) -> None:
+    (asked,) = keep.ask()["questions"]
+    keep.answer_kept(asked, PROJECT)
+    moved = keep.project.rename(keep.project.with_name("moved"))
+    keep.project, gone = moved, keep.project
+    (done,) = apply(keep)
+    assert "the folder of the project is gone" in done["problem"] and not gone.exists()
 
 
 def test_rows_that_the_session_does_not_continue_from(keep: KeepSession) -> None:
@@ -215,7 +271,11 @@ def test_a_typed_wording_is_shown_again(keep: KeepSession, store_home: Path) -> 
     (asked,) = keep.ask()["questions"]
     typed = "Install with pnpm, never with npm"
     keep.call_hook(asked, typed)
+    keep.session.say("go on", timestamp="2999-01-01T00:00:00.000Z")
+    assert "answer-forged" not in get_findings(keep), "a typed wording is printed by no client"
+    keep.session.path.write_text("\n".join(keep.session.path.read_text().splitlines()[:-1]) + "\n")
     (again,) = keep.ask(f"--id={asked['id']}", f"--text={typed}")["questions"]
+    assert list_waiting(store_home) == []
     assert again["question"].split("\n---\n")[1] == typed and again["number"] != asked["number"]
     keep.call_hook(again, PROJECT, "toolu_plugin_2")
     keep.print_answers(f"{again['number']}: {PROJECT}")
@@ -295,14 +355,19 @@ def test_audit_compares_past_approvals_with_the_transcript(keep: KeepSession) ->
     assert report.code == 4 and "/keep did not print that answer there" in report.out
 
 
-def test_keys_that_a_session_sent_make_an_approval_doubtful(keep: KeepSession) -> None:
-    (asked,) = keep.ask()["questions"]
-    call = keep.session.begin_call("Bash", {"command": "(sleep 20; tmux send-keys Enter) &"})
+def run_in_the_session_now(keep: KeepSession, command: str) -> None:
+    """Write a Bash call and its result into the transcript, with the present time."""
+    call = keep.session.begin_call("Bash", {"command": command})
     keep.session.end_call(call, "", False)
     lines = [json.loads(line) for line in keep.session.path.read_text().splitlines()]
     for line in lines[-2:]:
         line["timestamp"] = utc_precise()
     keep.session.path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+
+
+def test_keys_that_a_session_sent_make_an_approval_doubtful(keep: KeepSession) -> None:
+    (asked,) = keep.ask()["questions"]
+    run_in_the_session_now(keep, "(sleep 20; tmux send-keys Enter) &")
     keep.answer_kept(asked, PROJECT)
     apply(keep)
     report = keep.run("audit")

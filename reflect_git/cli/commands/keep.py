@@ -10,7 +10,7 @@ from reflect_git.cli.context import CliContext, printable
 from reflect_git.cli.options import json_option, project_option
 from reflect_git.cli.review_setup import open_queue_if_any, open_queue_with
 from reflect_git.errors import EXIT_USAGE, ReflectError
-from reflect_git.rules import keep
+from reflect_git.rules import approver, keep
 
 if TYPE_CHECKING:
     from reflect_git.rules.keep import Outcome
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 @click.option("--ask", is_flag=True, help="Print the questions as JSON.")
 @click.option("--id", "record_id", metavar="ID", default="", help="With --ask: only this proposed rule.")
 @click.option("--text", metavar="TEXT", default="", help="With --ask --id: the wording that the person typed.")
+@click.option("--discard", metavar="NUMBER", multiple=True, help="Forget the answer to this question.")
 @click.option("--wait", type=click.FloatRange(0, 60), default=0.0, help="Seconds to wait for Claude Code.")
 @project_option
 @json_option
 @click.pass_obj
-def keep_command(cli: CliContext, ask: bool, record_id: str, text: str, wait: float, project: str | None) -> None:
+def keep_command(
+    cli: CliContext, ask: bool, record_id: str, text: str, discard: tuple[str, ...], wait: float, project: str | None
+) -> None:
     """Apply what you answered to /keep in Claude Code.
 
     An answer counts once the client's transcript shows that the command printed it. The plugin runs this after /keep;
@@ -40,6 +43,11 @@ def keep_command(cli: CliContext, ask: bool, record_id: str, text: str, wait: fl
     except ReflectError as error:
         if error.code != "no-store":
             raise
+        _print_outcomes(cli, [])
+        return
+    if discard:
+        if not approver.is_in_tool_shell(cli.env):
+            keep.discard_answers(store, lambda one: one.number in discard)
         _print_outcomes(cli, [])
         return
     outcomes = keep.apply_answers(store, cli.env, lambda: cli.scan(store), wait)
