@@ -88,7 +88,7 @@ const keep = async $ => {
     if (!/no answer/.test(String(error))) given.push(`stopped: ${error.message}`)
   }
   if (running) { // a tool began meanwhile: what is printed now would prove nothing
-    if (numbers.length) await run($, ...numbers.map(one => `--discard=${one}`))
+    if (numbers.length) await run($, `--discard=${numbers.join(',')}`)
     return BUSY
   }
   return [...given, ...(waiting.note ? [waiting.note] : [])].join('\n') || 'nothing was answered'

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 @click.option("--ask", is_flag=True, help="Print the questions as JSON.")
 @click.option("--id", "record_id", metavar="ID", default="", help="With --ask: only this proposed rule.")
 @click.option("--text", metavar="TEXT", default="", help="With --ask --id: the wording that the person typed.")
-@click.option("--discard", metavar="NUMBER", multiple=True, help="Forget the answer to this question.")
+@click.option("--discard", metavar="NUMBER,…", default="", help="Forget the answers to these questions.")
 @click.option("--wait", type=click.FloatRange(0, 60), default=0.0, help="Seconds to wait for Claude Code.")
 @project_option
 @json_option
 @click.pass_obj
 def keep_command(
-    cli: CliContext, ask: bool, record_id: str, text: str, discard: tuple[str, ...], wait: float, project: str | None
+    cli: CliContext, ask: bool, record_id: str, text: str, discard: str, wait: float, project: str | None
 ) -> None:
     """Apply what you answered to /keep in Claude Code.
 
@@ -47,7 +47,7 @@ def keep_command(
         return
     if discard:
         if not approver.is_in_tool_shell(cli.env):
-            keep.discard_answers(store, lambda one: one.number in discard)
+            keep.discard_answers(store, lambda one: one.number in discard.split(","))
         _print_outcomes(cli, [])
         return
     outcomes = keep.apply_answers(store, cli.env, lambda: cli.scan(store), wait)
