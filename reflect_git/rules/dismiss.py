@@ -69,14 +69,14 @@ def dismiss_all(
     Without `never`, each may return after three more sessions.
     """
     made = [_build_decision(store, each, by, never, reason) for each in candidates]
-    for each in candidates:
-        refusals.add_refusal(store, each.text)
     # The id, not the words: main is shared and permanent, and a text that nobody approved must not be in it.
     first, signals = candidates[0].signals[0], [signal for each in candidates for signal in each.signals]
     subject = f"dismiss: {first}" if len(made) == 1 else f"dismiss: {len(made)} proposed rules"
     commit = api.commit_records(
         store, made, subject, {"Signal-Id": signals[:20]}, check=lambda: require_waiting(store, signals)
     )
+    for each in candidates:
+        refusals.add_refusal(store, each.text)
     return [one["id"] for one in made], commit
 
 

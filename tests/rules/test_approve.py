@@ -17,6 +17,7 @@ from reflect_git.rules.approve import Proposal, Request, plan_approval, write_ap
 from reflect_git.rules.dismiss import AnsweredElsewhere, dismiss, mark_seen
 from reflect_git.rules.queue import Queue
 from reflect_git.rules.write_change import WriteResult
+from reflect_git.store.local import refusals
 from reflect_git.store.main import approval
 from reflect_git.store.main.approval import FileChange
 from reflect_git.store.reading import reader
@@ -549,5 +550,6 @@ def test_what_was_answered_while_it_was_being_planned_is_not_answered_again(stor
         write_approval(late, again, BY)
     with pytest.raises(AnsweredElsewhere):
         dismiss(store, candidate, BY)
+    assert refusals.count_refusals(store, candidate.text) == 0, "it was not refused"
     decided = reader.read(store).history.decisions
     assert [made["subject"] for made in decided] == [done.learning]
