@@ -37,6 +37,7 @@ _MAX_FOLDERS = 2000  # looked at on the way to one project
 _DATABASE = "claude-mem.db"
 _TYPES = {"decision": "convention", "discovery": "discovery", "bugfix": "gotcha"}
 # The sessions of an observation, under the names that this column had.
+_TABLES = ("observations", "session_summaries", "sdk_sessions")
 _SESSION_COLUMNS = ("memory_session_id", "sdk_session_id")
 _CLIENT_COLUMNS = ("content_session_id", "claude_session_id")
 _MIN_TITLE = 2
@@ -92,10 +93,10 @@ def to_utc(value: Any) -> str:
     try:
         if isinstance(value, (int, float)):
             return utc(min(value / 1000, time.time()))
-        moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    except (ValueError, OverflowError):
+        moment = datetime.fromisoformat(str(value).replace("Z", "+00:00")).astimezone(timezone.utc)
+    except (ValueError, OverflowError, OSError):
         return utc()
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def get_change_time(file: Path) -> str:
@@ -203,8 +204,12 @@ def _read_tables(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]],
     try:
         with tempfile.TemporaryDirectory() as folder:
             with sqlite3.connect(_get_database_address(path, folder), uri=True) as database:
+                known = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+                if known.isdisjoint(_TABLES):
+                    raise sqlite3.DatabaseError(f"it has no table '{_TABLES[0]}'")
+                # An old version, or one whose upgrade was interrupted, lacks some.
                 observations, summaries, sessions = (
-                    _read_table(database, table) for table in ("observations", "session_summaries", "sdk_sessions")
+                    _read_table(database, table) if table in known else [] for table in _TABLES
                 )
             database.close()
     except sqlite3.Error as error:

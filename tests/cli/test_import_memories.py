@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from reflect_git.candidates.import_memories import to_utc
 from reflect_git.memory.upkeep import Upkeep
 from tests.conftest import RunCli
 from tests.sessions import load_signals
@@ -119,6 +120,22 @@ def test_its_first_tables_are_read_too(run_cli: RunCli, home: Path, store_home: 
     made.close()
     assert run_cli("import", "claude-mem", str(path.parent), "--yes").code == 0
     assert [one["content"] for one in load_signals(store_home)] == ["The cache needs a warm start"]
+
+
+def test_a_missing_table_is_empty(
+    database: sqlite3.Connection, run_cli: RunCli, home: Path, store_home: Path
+) -> None:
+    add_session(home, "shop", "c0")
+    observe(database, "The cache needs a warm start", created_at_epoch=None, created_at="0001-01-01T00:00:00+23:00")
+    database.execute("DROP TABLE session_summaries")
+    done = run_cli("import", "claude-mem", "--yes")
+    assert done.code == 0, done.err
+    assert [one["content"] for one in load_signals(store_home)] == ["The cache needs a warm start"]
+
+
+@pytest.mark.parametrize("value", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "soon", 1e300, None])
+def test_a_time_that_cannot_be_converted_is_now(value: object) -> None:
+    assert to_utc(value)[:2] == "20"
 
 
 def test_ignored_and_unknown_projects_appear_nowhere(
