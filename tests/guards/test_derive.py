@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from reflect_git.guards.derivation.derive import derive_matcher
@@ -86,3 +88,23 @@ def test_preferences_in_other_languages(rule: str) -> None:
 def test_hostile_texts_are_inert(rule: str) -> None:
     matcher = derive_matcher(rule)
     assert matcher is None or find_match(matcher, Call("Bash", {"command": "ls -la"})) == ""
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "never ** use sh`", r"never \*\* use sh`", "except run is `\\` and not use", "except it is `npm` and not use it",
+        "never except `npm`", "except", "never use", "not in favour of ", "never , use `npm` instead",
+    ],
+)  # fmt: skip
+def test_a_text_without_a_meaning_is_not_guardable(rule: str) -> None:
+    matcher = derive_matcher(rule)
+    assert matcher is None or find_problem({key: value for key, value in matcher.items() if key != "instead"}) == ""
+
+
+def test_no_text_raises_an_error() -> None:
+    dice = random.Random(11)
+    words = sorted({word for case in CASES for word in case.rule.split()})
+    joints = "not never use run except only is without it there in and or to instead for be , . ( ) ` ** `\\`".split()
+    for _ in range(3000):
+        derive_matcher(" ".join(dice.choice((words, joints)[dice.random() < 0.5]) for _ in range(dice.randint(1, 9))))

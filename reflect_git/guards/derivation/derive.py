@@ -124,7 +124,7 @@ def _read_ban(piece: str, what: str, text: RuleText, subject: str, wanted: str) 
         return [], ""  # "use X in CI, not Y" says nothing about Y elsewhere
     pair = phrases.BAN_WITH_WISH.match(what)
     if pair and not re.match(r"^(?:use|run|prefer)\b", what):
-        return _interpret(pair["unwanted"] or pair["dropped"], text, subject), pair["wanted"] or pair["other"] or ""
+        return _interpret(pair["unwanted"] or pair["dropped"] or "", text, subject), pair["wanted"] or pair["other"] or ""
     return _interpret(what, text, subject, has_pair=bool(wanted)), ""
 
 
@@ -288,9 +288,9 @@ def _interpret(phrase: str, text: RuleText, subject: str, has_pair: bool = False
     there = phrases.THERE.match(phrase) if subject else None
     is_verb = base in phrases.ALL_VERBS | phrases.CONCEPT_VERBS
     if subject and (phrases.PRONOUN.fullmatch(phrase) or (phrase == base and is_verb)):
-        phrase = base + " " + subject
+        phrase, subject = base + " " + subject, ""  # once: the subject may have an exception itself
     elif there and re.fullmatch(r"\ue000\d+\ue001|\S+/", subject):
-        phrase = f"{there['head']} {subject}"
+        phrase, subject = f"{there['head']} {subject}", ""
     found = _interpret_whole(phrase, text, has_pair)
     if found:
         return found
