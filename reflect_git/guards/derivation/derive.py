@@ -124,7 +124,8 @@ def _read_ban(piece: str, what: str, text: RuleText, subject: str, wanted: str) 
         return [], ""  # "use X in CI, not Y" says nothing about Y elsewhere
     pair = phrases.BAN_WITH_WISH.match(what)
     if pair and not re.match(r"^(?:use|run|prefer)\b", what):
-        return _interpret(pair["unwanted"] or pair["dropped"] or "", text, subject), pair["wanted"] or pair["other"] or ""
+        unwanted = pair["unwanted"] or pair["dropped"] or ""
+        return _interpret(unwanted, text, subject), pair["wanted"] or pair["other"] or ""
     return _interpret(what, text, subject, has_pair=bool(wanted)), ""
 
 
