@@ -122,9 +122,7 @@ def test_its_first_tables_are_read_too(run_cli: RunCli, home: Path, store_home: 
     assert [one["content"] for one in load_signals(store_home)] == ["The cache needs a warm start"]
 
 
-def test_a_missing_table_is_empty(
-    database: sqlite3.Connection, run_cli: RunCli, home: Path, store_home: Path
-) -> None:
+def test_a_missing_table_is_empty(database: sqlite3.Connection, run_cli: RunCli, home: Path, store_home: Path) -> None:
     add_session(home, "shop", "c0")
     observe(database, "The cache needs a warm start", created_at_epoch=None, created_at="0001-01-01T00:00:00+23:00")
     database.execute("DROP TABLE session_summaries")
