@@ -97,11 +97,12 @@ def require_own_project(suggestion: OpenSuggestion, keys: Collection[str]) -> No
 def build_reason(scan: Scan, suggestion: OpenSuggestion) -> str:
     """Return why a suggestion is taken: the score of its evaluation, and the weakness that was seen."""
     record = scan.other_records.get(suggestion.evaluation)
-    return _format_grounds(scan, [record]) if record else ""
+    return _format_grounds(scan, [record])[1] if record else ""
 
 
-def find_grounds(ctx: Context, figure: str) -> str:
-    """Return the scores and weaknesses for which the judge advised to update a file, since it was changed last.
+def find_grounds(ctx: Context, figure: str) -> tuple[str, str]:
+    """Return the scores for which the judge advised to update a file since it was changed last, and the same with the
+    weaknesses, which are private.
 
     `figure`: the file as the figures of sessions name it.
     """
@@ -115,11 +116,11 @@ def find_grounds(ctx: Context, figure: str) -> str:
     return _format_grounds(ctx.scan, [one for one in found if one["versions"][figure] == newest])
 
 
-def _format_grounds(scan: Scan, records: Iterable[Mapping[str, Any]]) -> str:
-    """Return scores and weaknesses in one line: `scored 2.00 in 2 evaluations: It does not listen.`"""
+def _format_grounds(scan: Scan, records: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return scores, and scores and weaknesses in one line: `scored 2.00 in 2 evaluations: It does not listen.`"""
     scored = [one for one in records if one["overall"] is not None]
     if not scored:
-        return ""
+        return "", ""
     names = {name for one in scored for name in one["meta"].get("signals", ())}
     ids = scan.columns["id"]
     weak = [
@@ -129,7 +130,7 @@ def _format_grounds(scan: Scan, records: Iterable[Mapping[str, Any]]) -> str:
     mean = sum(one["overall"] for one in scored) / len(scored)
     said = f"scored {mean:.2f} in {plural(len(scored), 'evaluation')}"
     text = ": ".join([said, " ".join(dict.fromkeys(weak))]) if weak else said
-    return text if len(text) <= _MAX_REASON else f"{text[: _MAX_REASON - 1]}…"
+    return said, text if len(text) <= _MAX_REASON else f"{text[: _MAX_REASON - 1]}…"
 
 
 def load_findings(ctx: Context, record: Mapping[str, Any]) -> Findings:

@@ -71,12 +71,16 @@ TIDY_SCHEMA: dict[str, Any] = {
 
 
 class TidyProposal(NamedTuple):
-    """One proposal: `join` several rules into one text, `split` one rule into several, or `retire` rules."""
+    """One proposal: `join` several rules into one text, `split` one rule into several, or `retire` rules.
+
+    `reason` is stored and synced. `shown`, if it is not empty, is shown instead: it may have words of the judge.
+    """
 
     kind: str
     rules: tuple[str, ...]
     texts: tuple[str, ...]
     reason: str
+    shown: str = ""
 
 
 # Given the context and the rules of a file, yields proposals.
@@ -185,12 +189,14 @@ FINDERS: tuple[TidyFinder, ...] = (find_duplicates, find_long_rules)
 def propose(ctx: Context, target: Target, finders: Iterable[TidyFinder] = FINDERS) -> list[TidyProposal]:
     """Return the proposals for a file without a model: at most one for each rule, and none for a pinned one.
 
-    If the judge advised to update the file, its scores and weaknesses are part of each reason.
+    If the judge advised to update the file, its scores are part of each reason, and the weaknesses of what is shown.
     """
     figure = f"{GLOBAL_PREFIX}{target.path}" if target.is_global else target.path
-    grounds = suggestions.find_grounds(ctx, figure)
+    scores, grounds = suggestions.find_grounds(ctx, figure)
     found = _find_proposals(ctx, target, finders)
-    return [one._replace(reason=f"{one.reason}; {grounds}") if grounds else one for one in found]
+    if not scores:
+        return found
+    return [one._replace(reason=f"{one.reason}; {scores}", shown=f"{one.reason}; {grounds}") for one in found]
 
 
 def _find_proposals(ctx: Context, target: Target, finders: Iterable[TidyFinder]) -> list[TidyProposal]:
@@ -258,8 +264,8 @@ def _parse_change(given: Any) -> TidyProposal | None:
         return None
     if not all(isinstance(one, str) for one in (*rules, *texts)):
         return None
-    reason = to_text(given.get("reason"), _MAX_REASON) or "the judge proposes it"
-    return TidyProposal(given["kind"], tuple(rules), tuple(texts), redact(reason))
+    said = redact(to_text(given.get("reason"), _MAX_REASON))
+    return TidyProposal(given["kind"], tuple(rules), tuple(texts), "the judge proposes it", said)
 
 
 def plan_change(ctx: Context, target: Target, proposals: Sequence[TidyProposal]) -> TidyChange:

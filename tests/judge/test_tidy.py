@@ -201,11 +201,17 @@ def test_advice_to_update_a_file_is_part_of_the_reason(store: Store, run_cli: Ru
     for given in ((key, "update"), (key, "keep"), ("path:~/blog", "update", "blog")):
         add_evaluation(store, *given)
     policy.set_policies(store, {"reflect.approval": "unattended"}, BY, utc_precise())
+    reason, weakness = "it has 4 sentences; scored 2.00 in 1 evaluation", "It does not listen in shop."
+    (planned,) = run_cli("tidy", "--dry-run", "--json", cwd=get_project_folder(os.environ)).json()["data"]["steps"]
+    assert planned["reason"] == f"{reason}: {weakness}"
     done = run_cli("tidy", cwd=get_project_folder(os.environ))
     assert done.code == 0, done.err
-    reason = "it has 4 sentences; scored 2.00 in 1 evaluation: It does not listen in shop."
-    decided = [made for made in reader.scan(store).history.decisions if made["kind"] == "superseded"]
-    assert [made["reason"] for made in decided] == [reason]
+    assert " ".join(f"{reason}: {weakness}".split()[:8]) in done.out
+    history = reader.scan(store).history
+    decided = [made for made in history.decisions if "scored" in made["reason"]]
+    assert {made["kind"] for made in decided} == {"approved", "superseded"}
+    assert {one["reason"] for one in (*decided, *(history.learnings[name] for name in in_force(store)))} == {reason}
+    assert weakness not in store.git.run("log", "-p", "main").out.decode(), "it is private, and main syncs"
 
 
 def test_the_judge_gets_the_weaknesses_of_this_project_alone(store: Store) -> None:
@@ -293,6 +299,7 @@ def test_the_judge_proposes_and_what_it_adds_is_a_risk(store: Store, tmp_path: P
     join = "[{'kind': 'join', 'rules': ids, 'texts': ['Use pnpm in Docker, and keep answers short.'], 'reason': 'r'}]"
     found, change = ask_judge(store, tmp_path, join)
     assert found[0].rules == (one, two) and len(change.steps) == 1
+    assert (found[0].reason, found[0].shown) == ("the judge proposes it", "r"), "its words are not stored"
     assert any(each.kind == "risk" and "Docker" in each.message for each in change.findings)
     (line,) = usage.read(store)
     assert (line["task"], line["state"]) == ("tidy", "done")

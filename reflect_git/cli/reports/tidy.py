@@ -130,7 +130,8 @@ def _parse_numbers(skip: str) -> set[int]:
 
 def _step_json(one: TidyProposal, diff: str) -> dict[str, object]:
     return {
-        "kind": one.kind, "rules": list(one.rules), "texts": list(one.texts), "reason": one.reason, "diff": diff
+        "kind": one.kind, "rules": list(one.rules), "texts": list(one.texts), "reason": one.shown or one.reason,
+        "diff": diff,
     }  # fmt: skip
 
 
@@ -150,7 +151,7 @@ def _show_steps(cli: CliContext, change: TidyChange, found: list[TidyProposal]) 
     for step in change.steps:
         one = step.proposal
         rules = plural(len(one.rules), "rule")
-        head = f"{numbers.get(id(one), 0)}. {one.kind} {rules}: {one.reason}"
+        head = f"{numbers.get(id(one), 0)}. {one.kind} {rules}: {one.shown or one.reason}"
         cli.print_line(click.style(one_line(head, terminal_width()), bold=True))
         print_diff(cli, step.diff)
         for each in step.findings:
