@@ -44,11 +44,12 @@ class CliContext:
         self.color = "auto"
         self.no_input = False
         self.yes = False
+        self.is_dry_run = False
         self.opened_store: Store | None = None
         self.deferred_task: Callable[[], object] | None = None  # what is done when the answer is out
 
-    def open_store(self, create: bool = True) -> Store:
-        """Open the store and commit pending signals."""
+    def open_store(self, create: bool = True, upgrades: bool = True) -> Store:
+        """Open the store, commit pending signals and, if `upgrades`, update what an older version installed."""
         from reflect_git.capture import service
 
         try:
@@ -58,13 +59,17 @@ class CliContext:
                 self._require_free_path()
             raise
         self.opened_store.on_wait = self.print_note if sys.stderr.isatty() else None
-        self._upgrade(self.opened_store)
+        if upgrades:
+            self._upgrade(self.opened_store)
         return self.opened_store
 
     def _upgrade(self, store: Store) -> None:
-        """Bring up to date what an older version installed; a person's first command does it, without a question."""
+        """Bring up to date what an older version installed; a person's first command does it, without a question.
+
+        A dry run changes nothing.
+        """
         before = store.find_older_version()
-        if before and not self.is_inside_client:
+        if before and not self.is_inside_client and not self.is_dry_run:
             from reflect_git.cli import capture_switch
 
             capture_switch.upgrade_installation(self, store, before)

@@ -101,9 +101,16 @@ def yes_option(command: F) -> F:
     )(command)
 
 
+def _set_dry_run(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    if value:
+        ctx.ensure_object(CliContext).is_dry_run = True
+    return value
+
+
 def dry_run_option(command: F) -> F:
     """Add `--dry-run`, passed as the parameter `dry_run`."""
-    return click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")(command)
+    said = "Show what would happen; change nothing."
+    return click.option("--dry-run", is_flag=True, callback=_set_dry_run, help=said)(command)
 
 
 def _parse_timeout(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:

@@ -96,6 +96,10 @@ def test_a_store_of_0_1_0_is_read_mended_and_synced(
         assert done.code == 0, done.err
         return done
 
+    run("upkeep", "--if-due")  # a timer's run, and one that only shows, leave the upgrade to a person's command
+    run("tidy", "--dry-run")
+    assert json.loads((home / ".claude" / "settings.json").read_text())["hooks"] == settings
+
     first = run("rules")  # a first command that asks nothing and mends what was killed
     assert f"upgraded from 0.1 to {__version__}; updated the hooks in '~/.claude/settings.json'" in first.err
     assert "upgraded" not in run("status").err

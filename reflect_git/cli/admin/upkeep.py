@@ -49,7 +49,7 @@ def upkeep_command(cli: CliContext, if_due: bool) -> None:
     Example:
       reflect-git upkeep --if-due
     """
-    store = cli.open_store(create=False)
+    store = cli.open_store(create=False, upgrades=sys.stderr.isatty())  # nobody reads what a timer's run says
     now = time.time()
     if if_due and not maintenance.is_due(store, now):
         cli.print_json({"due": False, "steps": []}) if cli.json else cli.print_note("not due")
