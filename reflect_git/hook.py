@@ -86,8 +86,10 @@ def handle_event(env: Env, data: bytes) -> None:
 
 
 def _skip_session(name: str, event: Event, env: Env) -> None:
-    """Mark the ending session as not captured, if a store exists; capture nothing."""
-    if name == "SessionEnd":
+    """Mark the ending session as not captured, if a store exists, and tell the mod; capture nothing."""
+    if name == "Band":
+        _print(json_form.dumps({"off": True}).decode())
+    elif name == "SessionEnd":
         from reflect_git.capture import service, sessions
 
         if os.path.isdir(os.path.join(service.locate_store(env), ".git")):

@@ -57,6 +57,21 @@ def test_switched_off(session: Session, store_home: Path, run_cli: RunCli) -> No
     assert find_doctor_line(run_cli) == ("ok", "switched off (reflect.mod)")
 
 
+def test_switched_off_for_one_session(session: Session, store_home: Path) -> None:
+    assert ask(session, env={"REFLECT_GIT_OFF": "1"}) == {"off": True}
+    assert not store_home.exists()
+
+
+def test_an_error_of_the_mod_is_stored_without_secrets(session: Session, store_home: Path, run_cli: RunCli) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    plugin = {"CLAUDE_PLUGIN_ROOT": "/nowhere", "CLAUDE_CODE_SESSION_ATTENDED": "1"}
+    session.run_hook("SessionStart", source="startup", env=plugin)
+    ask(session, error=f"cannot read {'x ' * 80}{secret}")
+    (mark,) = (store_home / ".git/reflect/mod").glob("*.failed")
+    assert "ghp_" not in mark.read_text() and mark.read_text().startswith("cannot read")
+    assert "ghp_" not in find_doctor_line(run_cli)[1]
+
+
 def test_doctor_says_whether_the_mod_works(session: Session, store_home: Path, run_cli: RunCli) -> None:
     plugin = {"CLAUDE_PLUGIN_ROOT": "/nowhere", "CLAUDE_CODE_SESSION_ATTENDED": "1"}
     session.run_hook("SessionStart", source="startup", env=plugin)

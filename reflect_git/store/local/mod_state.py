@@ -45,6 +45,10 @@ def mark(store: Store, session: str, event: str, text: str = "") -> None:
     except OSError:
         try:
             files.make_private_dirs(folder, below=store.private)
+            if text:  # each prompt marks, almost always without a text
+                from reflect_git.redact import redact
+
+                text = redact(text)
             files.write_atomic(path, text[:_MAX_ERROR].encode("utf-8", "replace"), sync=False)
         except OSError:
             pass
