@@ -67,7 +67,7 @@ def find_signals(
 
     Evidence is close together, so a pass that continues at a cursor finds the same signals in new turns as a full pass.
     For earlier turns, which the last pass has seen, it may find something else. A detector's failure at a turn is
-    passed to `stumble` and mining continues; without `stumble` it is raised.
+    passed to `on_error` and mining continues; without `on_error` it is raised.
     """
     groups = _DetectorGroups(past, everything, on_error)
     for turn in turns:
