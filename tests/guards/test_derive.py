@@ -94,7 +94,8 @@ def test_hostile_texts_are_inert(rule: str) -> None:
     "rule",
     [
         "never ** use sh`", r"never \*\* use sh`", "except run is `\\` and not use",
-        "except it is `npm` and not use it", "never except `npm`", "except", "never use", "not in favour of ", "never , use `npm` instead",
+        "except it is `npm` and not use it", "never except `npm`", "except", "never use",
+        "not in favour of ", "never , use `npm` instead",
     ],
 )  # fmt: skip
 def test_a_text_without_a_meaning_is_not_guardable(rule: str) -> None:
