@@ -131,6 +131,14 @@ def test_a_missing_table_is_empty(database: sqlite3.Connection, run_cli: RunCli,
     assert [one["content"] for one in load_signals(store_home)] == ["The cache needs a warm start"]
 
 
+def test_a_database_of_another_program_is_refused(run_cli: RunCli, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "claude-mem.db") as made:
+        made.execute("CREATE TABLE songs (id INTEGER PRIMARY KEY)")
+    made.close()
+    done = run_cli("import", "claude-mem", str(tmp_path), "--yes")
+    assert done.code == 1 and "is not a claude-mem database: it has no table 'observations'" in done.err
+
+
 @pytest.mark.parametrize("value", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "soon", 1e300, None])
 def test_a_time_that_cannot_be_converted_is_now(value: object) -> None:
     assert to_utc(value)[:2] == "20"
