@@ -191,7 +191,8 @@ class _Server(uvicorn.Server):
 
 def bind(port: int) -> socket.socket:
     """Return a socket that listens on this computer alone; port 0 means any free one."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # asyncio switches Nagle's algorithm off only if the protocol is named. With it, each page took 40 ms longer.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((security.HOST, port))
