@@ -279,6 +279,25 @@ def list_names(path: str) -> list[str]:
         return []
 
 
+def list_by_age(folder: str) -> list[tuple[float, str]]:
+    """Return when each visible file of a folder was changed, and its path, newest first."""
+    found = []
+    for name in list_names(folder):
+        path = os.path.join(folder, name)
+        try:
+            found.append((os.stat(path).st_mtime, path))
+        except OSError:
+            continue
+    return sorted(found, reverse=True)
+
+
+def delete_old(folder: str, now: float, age: float, most: int) -> None:
+    """Delete the visible files of a folder that are older than an age, in seconds, or too many."""
+    for at, (moment, path) in enumerate(list_by_age(folder)):
+        if at >= most or now - moment > age:
+            discard(path)
+
+
 def list_all_names(path: str) -> list[str]:
     """List all names, unsorted; empty if there is no folder."""
     try:

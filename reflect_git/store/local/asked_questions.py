@@ -81,18 +81,7 @@ def is_used(store: Store, number: str) -> bool:
 
 def delete_old_questions(store: Store, now: float) -> None:
     """Delete questions that are older than a day, or too many."""
-    folder = store.private_path(_FOLDER)
-    found = []
-    for name in files.list_names(folder):
-        path = os.path.join(folder, name)
-        try:
-            found.append((os.stat(path).st_mtime, path))
-        except OSError:
-            continue
-    found.sort(reverse=True)
-    for at, (moment, path) in enumerate(found):
-        if at >= _MAX_FILES or now - moment > _MAX_AGE:
-            files.discard(path)
+    files.delete_old(store.private_path(_FOLDER), now, _MAX_AGE, _MAX_FILES)
 
 
 def parse_number(question: str) -> str:

@@ -56,9 +56,7 @@ def mark(store: Store, session: str, event: str, text: str = "") -> None:
 
 def delete_old_marks(store: Store, now: float) -> None:
     """Delete the marks of sessions that are long over, or too many."""
-    for at, (moment, path) in enumerate(sorted(_list_marks(store), reverse=True)):
-        if at >= _MAX_FILES or now - moment > _MAX_AGE:
-            files.discard(path)
+    files.delete_old(store.private_path(_FOLDER), now, _MAX_AGE, _MAX_FILES)
 
 
 def find_problem(store: Store, now: float) -> tuple[str, str]:
@@ -67,7 +65,7 @@ def find_problem(store: Store, now: float) -> tuple[str, str]:
     That is ("", "") if it works, else one of the words above, and for `FAILED` what the mod says.
     """
     found: dict[str, dict[str, float]] = {}
-    for moment, path in _list_marks(store):
+    for moment, path in files.list_by_age(store.private_path(_FOLDER)):
         name, _, event = os.path.basename(path).partition(".")
         found.setdefault(name, {})[event] = moment
     started = {name: times[STARTED] for name, times in found.items() if STARTED in times}
@@ -82,14 +80,3 @@ def find_problem(store: Store, now: float) -> tuple[str, str]:
         return (MISSING if now - times[STARTED] > _PATIENCE else UNKNOWN), ""
     prompted = times.get(PROMPTED, 0.0)
     return (STOPPED if prompted > times[SEEN] and now - prompted > _PATIENCE else ""), ""
-
-
-def _list_marks(store: Store) -> list[tuple[float, str]]:
-    folder, found = store.private_path(_FOLDER), []
-    for name in files.list_names(folder):
-        path = os.path.join(folder, name)
-        try:
-            found.append((os.stat(path).st_mtime, path))
-        except OSError:
-            continue
-    return found
