@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 APPROVING_KINDS = ("approved", "applied", "amended")
 _ANSWER_CHANNELS = ("ask-user-question", keep.CHANNEL)
+_BROKEN_RULE_ANSWERS = {"reverted": "retire", "guarded": "guard"}
 _GATED_KINDS = ("approved", "amended")
 _MAX_QUESTIONS = 4  # the most questions that one dialog of the client can have
 
@@ -100,9 +101,6 @@ def check_channels(ctx: AuditContext) -> Iterator[Finding]:
             message = f"'{made['id']}' was taken back by auto-revert, and no policy allowed that then"
             hint = f"undo it: reflect-git revert {made['id']}"
             yield Finding("unattended", DECIDE, made["id"], message, hint, get_record_path(made["id"]))
-
-
-_BROKEN_RULE_ANSWERS = {"reverted": "retire", "guarded": "guard"}
 
 
 def check_names(ctx: AuditContext) -> Iterator[Finding]:

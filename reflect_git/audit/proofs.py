@@ -71,6 +71,9 @@ _SUSPICIONS_BY_CHANNEL = {
     TERMINAL: (RUNS, OPAQUE, KEYS, STORE), PANEL: (PAGE, RUNS, OPAQUE, KEYS, STORE),
     ASK_USER_QUESTION: (HOOK, TRANSCRIPT, STORE), KEEP: (HOOK, RUNS, OPAQUE, KEYS, TRANSCRIPT, STORE),
 }  # fmt: skip
+_VERBS_WITH_A_CHANNEL = frozenset(
+    (PANEL_VERB, KEEP)
+)  # such a verb decides in the channel of its name, and no other does
 _CHANNEL_NAMES = {TERMINAL: "a terminal", PANEL: "the panel"}
 _OWN_WORDS = ("user_typed", "user_feedback")
 _MANUAL_SOURCE = "manual"  # the source of a signal that no hook captured
@@ -180,10 +183,8 @@ def _can_decide(ctx: AuditContext, made: Decision, reason: Suspicion) -> bool:
     """Tell whether a call with its verb and ids can have made this decision."""
     if reason.kind != RUNS:
         return True
-    if (reason.verb == KEEP or made["by"]["road"] == KEEP) and reason.verb:
-        return reason.verb == KEEP and made["by"]["road"] == KEEP
-    if (reason.verb == PANEL_VERB or made["by"]["road"] == PANEL) and reason.verb:
-        return reason.verb == PANEL_VERB and made["by"]["road"] == PANEL
+    if reason.verb and _VERBS_WITH_A_CHANNEL & {reason.verb, made["by"]["road"]}:
+        return reason.verb == made["by"]["road"]
     if made["kind"] not in _KINDS_BY_VERB.get(reason.verb, CHANGING_KINDS):
         return False
     if made["kind"] == "policy" and reason.verb in ("audit", "config"):
