@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import time
 from pathlib import Path
 
@@ -26,6 +24,7 @@ from tests.rules.guard_calls import load
 from tests.store.operations import DAY
 from tests.store.store_checks import require_promises
 from tests.stories.terminal import Terminal
+from tests.stories.test_guard import call_tool
 
 ERROR = "Exit code 1\nnpm error code EBADENGINE\nnpm error engine Unsupported engine: use pnpm in this workspace"
 RELEASE = [Call("pnpm build"), Call("pnpm pack --out dist"), Call("node scripts/publish.js --dry")]
@@ -47,16 +46,6 @@ def work(year: Year, number: int, *, breaks: bool, skill: str = "") -> None:
         store = year.open()
         fail(store, session, ERROR, "npm install", project=service.get_project(store, str(year.home / "shop")))
     year.now += DAY
-
-
-def call_tool(store_home: Path, project: Path, command: str) -> str:
-    """Pass a call to the script that Claude Code runs before it; return the answer."""
-    event = {
-        "hook_event_name": "PreToolUse", "session_id": "s-3", "cwd": str(project), "tool_name": "Bash",
-        "tool_input": {"command": command}, "permission_mode": "default", "transcript_path": "",
-    }  # fmt: skip
-    script = store_home / ".git" / "reflect" / "guard"
-    return subprocess.run([script], input=json.dumps(event), capture_output=True, text=True, check=True).stdout
 
 
 def test_from_a_failure_to_fewer_of_them(
