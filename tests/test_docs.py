@@ -191,7 +191,7 @@ def test_every_target_of_make_that_a_page_names_exists() -> None:
 
 
 def test_every_script_that_make_runs_exists() -> None:
-    """A path, or a module after `-m`; libraries are none of ours."""
+    """List what a line runs: a path, or a module after `-m`. Modules of libraries are left out."""
     recipes = [line for line in _read("Makefile").splitlines() if line.startswith("\t")]
     paths = {path for line in recipes for path in re.findall(r"\b(?:docs|bench|tests|hooks|bin)/[\w./-]+", line)}
     modules = {name for line in recipes for name in re.findall(r"-m ((?:docs|bench|tests)\.[\w.]+)", line)}

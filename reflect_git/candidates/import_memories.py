@@ -36,8 +36,8 @@ _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 _MAX_FOLDERS = 2000  # looked at on the way to one project
 _DATABASE = "claude-mem.db"
 _TYPES = {"decision": "convention", "discovery": "discovery", "bugfix": "gotcha"}
-# The sessions of an observation, under the names that this column had.
 _TABLES = ("observations", "session_summaries", "sdk_sessions")
+# The sessions of an observation, under the names that this column had.
 _SESSION_COLUMNS = ("memory_session_id", "sdk_session_id")
 _CLIENT_COLUMNS = ("content_session_id", "claude_session_id")
 _MIN_TITLE = 2
@@ -122,7 +122,7 @@ def find_session_folder(project: Path) -> str:
 
 
 def _find_folder_by_name(name: str) -> str:
-    """Return the one existing folder that has this name in the client; empty if there is none, or several."""
+    """Return the existing folder that the client gives this name; empty if no folder has it, or several do."""
     waiting, found = ["/"], []
     for _ in range(_MAX_FOLDERS):
         if not waiting:
